@@ -29,6 +29,9 @@ inline constexpr double kLeastMixtureShare = 0x1p-32;
 // Measurements of one metric that a job may have: more belong into a series file.
 inline constexpr int kMaxValuesOfMetric = 1000;
 
+// Points of a job's loss curve: the trainer makes no more, the store keeps no more.
+inline constexpr int kMaxLossPoints = 1000;
+
 // Scales of attention that one job tries: each is an evaluation of its own.
 inline constexpr int kMaxAttentionScales = 1000;
 

@@ -10,6 +10,8 @@ namespace longreach::catalog {
 inline constexpr int kMaxJobsOfPack = 1024;
 // Packs that a worker trains at a time: as many leases as the scheduler gives a worker.
 inline constexpr int kMaxPacksAtATime = 64;
+// Jobs that compute nothing, which a worker's agent takes with one answer; their reports go with its next call.
+inline constexpr int kMaxNoopsAtATime = 256;
 
 // Packs at a time that a command's own worker is told to train when the user says nothing. Of small models two on a CPU, because now and
 // then each waits for its last item of work, a file or an answer. On a GPU some more, as packs of three fill a third of it. Of nine, which fill

@@ -6,17 +6,22 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/sha256.h"
+#include "proto/catalog/limits.h"
 #include "proto/types/wire_limits.h"
 #include "proto/types/words.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 #include "store/identity.h"
+#include "store/measurements.h"
 
 namespace longreach::service {
 namespace {
 
-constexpr size_t kMaxWord = 256;          // Bytes in a name.
-constexpr size_t kPointsOfMember = 2000;  // Gathered between two writes: of a curve that is told twice, at its end again.
+constexpr size_t kMaxWord = 256;  // Bytes in a name.
+// Gathered between two writes: of a curve that is told twice, at its end again.
+constexpr size_t kPointsOfMember = size_t{2} * catalog::kMaxLossPoints;
+// store knows no catalog.
+static_assert(store::kMaxProgressRows == catalog::kMaxLossPoints);
 
 bool IsWorkerId(std::string_view text) {
   return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {

@@ -22,7 +22,7 @@ namespace longreach::service {
 namespace {
 
 // core knows no catalog, and a worker may ask for as much as that says.
-static_assert(core::kMaxPackLimit == catalog::kMaxJobsOfPack && core::kMaxSlots == catalog::kMaxPacksAtATime);
+static_assert(core::kMaxPackLimit == catalog::kMaxJobsOfPack && core::kMaxSlots == catalog::kMaxPacksAtATime && core::kMaxNoopSlots == catalog::kMaxNoopsAtATime);
 
 v1::ArtifactRef RefOf(const store::ArtifactRow& row) {
   v1::ArtifactRef ref;

@@ -10,6 +10,7 @@
 #include "proto/base/build_info.h"
 #include "proto/base/utf8.h"
 #include "proto/catalog/encoding_name.h"
+#include "proto/catalog/packs.h"
 #include "proto/types/wire_limits.h"
 #include "worker/agent/abilities.h"
 #include "worker/agent/files.h"
@@ -101,7 +102,7 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
   request.set_free_slots(FreeSlots());
   // More of them only when all that were done go with this call.
   const bool owes_more = outbox_.reports().size() > kReportsPerCall;
-  request.set_free_noop_slots(leaving_ || owes_more || !ever_ready_ ? 0 : kNoopsAtOnce);
+  request.set_free_noop_slots(leaving_ || owes_more || !ever_ready_ ? 0 : catalog::kMaxNoopsAtATime);
   AddReports(request);
   // Only with empty hands: what is held until then needs its lease for the last checkpoint.
   request.set_leaving(leaving_ && attempts_.empty());

@@ -8,8 +8,6 @@
 namespace longreach::agent {
 
 inline constexpr std::string_view kNoop = "noop";
-// Taken with one answer; their reports go with the next call.
-inline constexpr int kNoopsAtOnce = 256;
 
 bool IsNoop(const v1::Lease& lease);
 

@@ -7,6 +7,7 @@
 
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
+#include "proto/catalog/limits.h"
 #include "worker/trainer/attention_series.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/engine/thread_pool.h"
@@ -21,8 +22,6 @@ namespace longreach::trainer {
 
 namespace {
 
-// Loss curves have at most this many points.
-constexpr int kMaxPoints = 1000;
 // Speed is measured over this long.
 constexpr double kSpeedSeconds = 2;
 // Between two tries to write what cannot be left out.
@@ -204,7 +203,7 @@ std::vector<LossPoint> Session::PointsSoFar() const {
 
 int Session::PointInterval() const {
   const int steps = request_.settings.training.steps;
-  return std::max(1, steps / kMaxPoints + (steps % kMaxPoints != 0));
+  return std::max(1, steps / catalog::kMaxLossPoints + (steps % catalog::kMaxLossPoints != 0));
 }
 
 absl::Status Session::EvaluateLengths() {
