@@ -388,14 +388,17 @@ absl::Status Merge::SettleWaitingJobs() {
   RETURN_IF_ERROR(ours_.Run(kSettle).status());
   // What waits for a job that has failed, or has diverged and left nothing, fails too; then what waits for that. Where a diverged job
   // has left its weights, the scheduler decides when it leases: it knows who may use them.
+  static const std::string kFail =
+      fmt::format("UPDATE jobs SET state = 'failed', failure = f.failure FROM (SELECT i.job, min('{}: ' "
+                  "|| i.name || ' (job ' || substr(s.id, 1, 8) || iif(s.diverged, ' diverged)', ')')) AS failure "
+                  "FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
+                  "WHERE s.state = 'failed' OR (s.diverged = 1 AND NOT EXISTS "
+                  "(SELECT 1 FROM artifacts AS a WHERE a.job = s.num AND a.kind = i.artifact)) GROUP BY i.job) AS f "
+                  "WHERE jobs.num = f.job AND jobs.state IN ('waiting', 'queued')",
+                  kInputFailed);
   int changed = 1;
   while (changed > 0) {
-    ASSIGN_OR_RETURN(changed, ours_.Run("UPDATE jobs SET state = 'failed', failure = f.failure FROM (SELECT i.job, min('input failed: ' "
-                                        "|| i.name || ' (job ' || substr(s.id, 1, 8) || iif(s.diverged, ' diverged)', ')')) AS failure "
-                                        "FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
-                                        "WHERE s.state = 'failed' OR (s.diverged = 1 AND NOT EXISTS "
-                                        "(SELECT 1 FROM artifacts AS a WHERE a.job = s.num AND a.kind = i.artifact)) GROUP BY i.job) AS f "
-                                        "WHERE jobs.num = f.job AND jobs.state IN ('waiting', 'queued')"));
+    ASSIGN_OR_RETURN(changed, ours_.Run(kFail));
   }
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include "client/output/text.h"
 #include "client/watcher.h"
 #include "proto/base/text.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -20,7 +21,7 @@ constexpr int kShown = 5;
 void Tell(Session& session, const std::string& line) { *session.environment().err << line << std::endl; }
 
 // One that failed because of another has written nothing.
-bool FailedByItself(const v1::Job& job) { return !job.failure().starts_with("input failed"); }
+bool FailedByItself(const v1::Job& job) { return !job.failure().starts_with(kInputFailed); }
 
 void TellFailedJobs(Session& session, Connection& connection, const v1::Sweep& sweep, std::string again) {
   v1::ListJobsRequest request;

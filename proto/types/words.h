@@ -1,5 +1,5 @@
 // Words of the contract that are neither job states nor numbers: states of sweeps and workers, outcomes and phases of attempts, the metric
-// of loss curves; and the catalog's names of encodings, for those who include no catalog.
+// of loss curves, how a failure of an input is told; and the catalog's names of encodings, for those who include no catalog.
 #pragma once
 
 #include <optional>
@@ -41,6 +41,9 @@ std::optional<Outcome> FromProto(v1::AttemptReport::Outcome outcome);
 // The metric that loss curves are, and the axis of its slices ("step=500"). Workers report points of a curve, never measurements of it.
 inline constexpr std::string_view kTrainingLoss = "training_loss";
 inline constexpr std::string_view kStepAxis = "step";
+
+// How the failure of a job begins that failed because of an input and has written nothing: "input failed: weights (job 1a2b3c4d)".
+inline constexpr std::string_view kInputFailed = "input failed";
 
 using catalog::EncodingName;
 using catalog::ParseEncodingName;

@@ -281,7 +281,7 @@ absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store:
   if (!input.metric.empty()) {
     ASSIGN_OR_RETURN(std::optional<double> value, store::MeasuredValue(db, input.source, input.metric, 0, ""));
     if (!value) {
-      return absl::NotFoundError(fmt::format("input failed: {} (job {} {} {})", input.name, source,
+      return absl::NotFoundError(fmt::format("{}: {} (job {} {} {})", kInputFailed, input.name, source,
                                              input.source_diverged ? "diverged and has no" : "has no", input.metric));
     }
     resolved.set_metric(*value);
@@ -289,10 +289,10 @@ absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store:
   }
   // Weights from before it diverged would make a result that looks like any other.
   if (input.source_diverged && !OnlyLooks(job)) {
-    return absl::NotFoundError(fmt::format("input failed: {} (job {} diverged)", input.name, source));
+    return absl::NotFoundError(fmt::format("{}: {} (job {} diverged)", kInputFailed, input.name, source));
   }
   ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> artifact, store::ArtifactOfResult(db, input.source, input.artifact));
-  if (!artifact) return absl::NotFoundError(fmt::format("input failed: {} (job {} handed in no {})", input.name, source, input.artifact));
+  if (!artifact) return absl::NotFoundError(fmt::format("{}: {} (job {} handed in no {})", kInputFailed, input.name, source, input.artifact));
   v1::ArtifactRef& ref = *resolved.mutable_artifact();
   ref.set_sha256(artifact->sha256);
   ref.set_bytes(static_cast<double>(artifact->bytes));
@@ -309,7 +309,7 @@ absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects) {
   std::string failure;
   for (const store::JobInputRow& input : inputs) {
     if (input.source_state == store::State::kFailed) {
-      failure = fmt::format("input failed: {} (job {})", input.name, ShortId(input.source_id));
+      failure = fmt::format("{}: {} (job {})", kInputFailed, input.name, ShortId(input.source_id));
     } else if (input.source_state == store::State::kSucceeded) {
       const absl::StatusOr<v1::ResolvedInput> value = ResolveInput(tx, input, row);
       if (value.status().code() == absl::StatusCode::kNotFound) failure = Message(value.status());

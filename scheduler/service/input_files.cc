@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/types/words.h"
 #include "scheduler/service/endings.h"
 
 namespace longreach::service {
@@ -10,9 +11,9 @@ absl::Status CheckFileOf(const v1::ResolvedInput& resolved, const store::JobInpu
   if (files == nullptr || !resolved.has_artifact()) return absl::OkStatus();
   const std::string why = files->WhyLost(resolved.artifact().sha256(), static_cast<int64_t>(resolved.artifact().bytes()));
   if (why.empty()) return absl::OkStatus();
-  return absl::NotFoundError(fmt::format("input failed: {} (the file of job {} {}; 'longreach store merge' brings it back from a store that has it, "
+  return absl::NotFoundError(fmt::format("{}: {} (the file of job {} {}; 'longreach store merge' brings it back from a store that has it, "
                                          "or from one where that job has run again; then 'longreach retry')",
-                                         input.name, ShortId(input.source_id), why));
+                                         kInputFailed, input.name, ShortId(input.source_id), why));
 }
 
 absl::StatusOr<bool> LacksFiles(sql::Connection& db, const store::AttemptRow& attempt, const store::ArtifactFiles* files) {
