@@ -85,7 +85,7 @@ absl::Status Overtaken() { return absl::AbortedError("a newer call of this worke
 
 }  // namespace
 
-Engine::Room Engine::RoomOf(const v1::SynchronizeRequest& request) {
+Room Engine::RoomOf(const v1::SynchronizeRequest& request) {
   if (request.leaving()) return {};
   return {.packs = request.free_slots(), .noops = request.free_noop_slots()};
 }

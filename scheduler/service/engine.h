@@ -140,7 +140,6 @@ class Engine {
   using NextSlice = std::function<absl::StatusOr<bool>(sql::Transaction&, Effects&)>;
 
   // Attempts that a worker could take beside those that it has.
-  using Room = Leasing::Room;
   static Room RoomOf(const v1::SynchronizeRequest& request);
 
   // What is remembered of a worker between two calls.

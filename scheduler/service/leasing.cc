@@ -218,7 +218,7 @@ absl::StatusOr<Leasing::Turn> Leasing::Next(sql::Connection& db, const std::vect
     std::vector<size_t> ready;
     std::vector<core::GroupHead> heads;
     for (const size_t i : able) {
-      if (((*works_)[i].noop ? room.noops : room.packs) == 0) continue;
+      if (room.Of((*works_)[i].noop) <= 0) continue;
       if (!line[i]) RETURN_IF_ERROR(Look(db, i, apart, line[i]));
       if (!line[i] || !*line[i]) continue;
       ready.push_back(i);
@@ -259,7 +259,7 @@ absl::StatusOr<std::vector<store::JobRow>> Leasing::JobsOf(sql::Connection& db, 
 absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker, const FailedWork& failed, const v1::Abilities& abilities,
                             Room room, WallTime now, AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects) {
   gave_up_ = false;
-  if ((room.packs == 0 && room.noops == 0) || answer.full()) return absl::OkStatus();
+  if (room.IsNone() || answer.full()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<size_t>* able, AbleFor(tx, worker.id, abilities));
   while (true) {
     ASSIGN_OR_RETURN(const Turn turn, NextOf(tx, *able, failed, room));
@@ -282,7 +282,7 @@ absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker
       ASSIGN_OR_RETURN(v1::Lease lease, LeaseOf(tx, jobs.front().requirement, std::span(usable.leased).subspan(at, pack)));
       if (!answer.Take(lease)) return absl::OkStatus();
       RETURN_IF_ERROR(LeasePack(tx, worker, jobs, std::move(lease), now, response, effects));
-      --(noop ? room.noops : room.packs);
+      --room.Of(noop);
     }
   }
 }

@@ -49,20 +49,22 @@ class AnswerRoom {
   bool full_ = false;
 };
 
+// Attempts of a worker, as how many more it could take or gets: packs for its trainer, and jobs that need none, each as a pack of its own.
+struct Room {
+  int packs = 0;
+  int noops = 0;
+
+  int& Of(bool noop) { return noop ? noops : packs; }
+  int Of(bool noop) const { return noop ? noops : packs; }
+  bool IsNone() const { return packs <= 0 && noops <= 0; }
+};
+
 // Gives jobs to workers. One object lives as long as the engine and is used within its events only.
 class Leasing {
  public:
   // With jobs that would not fit into an answer of that size. `files`: where inputs lie; null: nobody looks.
   Leasing(size_t answer_bytes, const store::ArtifactFiles* files) : most_bytes_(answer_bytes - answer_bytes / 8), files_(files) {}
 
-  // How many more attempts a worker gets: packs for its trainer, and jobs that need none, each as a pack of its own.
-  struct Room {
-    int packs = 0;
-    int noops = 0;
-
-    int& Of(bool noop) { return noop ? noops : packs; }
-    bool IsNone() const { return packs <= 0 && noops <= 0; }
-  };
   // Leases the packs whose turn it is, of those that the worker can train, as far as the answer has room for them: the worker asks for
   // the others with its next call. Jobs whose inputs turn out to be gone for good, and those that no answer has room for, fail on the way.
   absl::Status Lease(sql::Transaction& tx, const store::WorkerRow& worker, const FailedWork& failed, const v1::Abilities& abilities, Room room,

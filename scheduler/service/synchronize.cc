@@ -119,20 +119,15 @@ absl::StatusOr<v1::Directive> DirectiveOf(sql::Connection& db, int64_t attempt, 
   return directive;
 }
 
-struct Unconfirmed {
-  int packs = 0;
-  int noops = 0;
-};
-
 // Attempts that this incarnation was given and does not hold: their leases are sent again, or taken back. Those that the answer has no
-// room for are the worker's all the same, and come with a later one.
-absl::StatusOr<Unconfirmed> SendAgain(sql::Transaction& tx, const std::vector<const store::AttemptRow*>& attempts, const store::ArtifactFiles* files, bool active,
-                                      WallTime now, AnswerRoom& room, v1::SynchronizeResponse& response, Effects& effects) {
-  Unconfirmed unconfirmed;
+// room for are the worker's all the same, and come with a later one. How many are the worker's: less room for others.
+absl::StatusOr<Room> SendAgain(sql::Transaction& tx, const std::vector<const store::AttemptRow*>& attempts, const store::ArtifactFiles* files, bool active,
+                               WallTime now, AnswerRoom& room, v1::SynchronizeResponse& response, Effects& effects) {
+  Room unconfirmed;
   for (const store::AttemptRow* attempt : attempts) {
     ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt->id));
     const bool wanted = active && AllWanted(jobs);
-    int& count = NeedsNoTrainer(jobs) ? unconfirmed.noops : unconfirmed.packs;
+    int& count = unconfirmed.Of(NeedsNoTrainer(jobs));
     if (wanted && room.full()) {
       ++count;
       continue;
@@ -227,9 +222,9 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
 
   AnswerRoom answer(options_.answer_bytes);
   answer.TakeBytes(response.ByteSizeLong());
-  ASSIGN_OR_RETURN(const Unconfirmed unconfirmed, SendAgain(tx, not_held, options_.files, active, now, answer, response, effects));
+  ASSIGN_OR_RETURN(const Room unconfirmed, SendAgain(tx, not_held, options_.files, active, now, answer, response, effects));
   if (effects.work) leasing_.Forget();
-  Leasing::Room room;
+  Room room;
   if (active) {
     room.packs = core::NewLeases(request.free_slots(), unconfirmed.packs);
     room.noops = core::NewLeases(request.free_noop_slots(), unconfirmed.noops, core::kMaxNoopSlots);

@@ -39,7 +39,7 @@ void AbilityKinds::Bound() {
   if (workers_.size() >= kMost || kinds_.size() >= kMost) *this = AbilityKinds();
 }
 
-Takers::Takers(sql::Connection& db, const std::map<std::string, Leasing::Room>& asking, AbilityKinds& kinds) : db_(db), kinds_(kinds) {
+Takers::Takers(sql::Connection& db, const std::map<std::string, Room>& asking, AbilityKinds& kinds) : db_(db), kinds_(kinds) {
   kinds_.Bound();
   workers_.reserve(asking.size());
   for (const auto& [id, room] : asking) workers_.push_back({.id = id, .room = room});

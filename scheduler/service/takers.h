@@ -42,7 +42,7 @@ class AbilityKinds {
 class Takers {
  public:
   // `asking`: workers that ask, and for how much.
-  Takers(sql::Connection& db, const std::map<std::string, Leasing::Room>& asking, AbilityKinds& kinds);
+  Takers(sql::Connection& db, const std::map<std::string, Room>& asking, AbilityKinds& kinds);
 
   // The first of them, by id, that could take an attempt of such work; it has room for one less then. nullopt: nobody. Whether the work is a no-op follows
   // from the requirement.
@@ -51,7 +51,7 @@ class Takers {
  private:
   struct Worker {
     std::string id;
-    Leasing::Room room;
+    Room room;
     bool is_read = false;
     std::optional<size_t> kind = {};  // Nothing: it gets no work.
   };

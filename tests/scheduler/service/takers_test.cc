@@ -13,7 +13,7 @@
 namespace longreach::service {
 namespace {
 
-using Asking = std::map<std::string, Leasing::Room>;
+using Asking = std::map<std::string, Room>;
 
 constexpr char kAble[] =
     R"({"name": "of-its-own-NAME", "experiments": ["algorithmic"], "tasks": [{"name": "even_pairs", "revision": 1}], )"
