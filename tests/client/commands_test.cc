@@ -475,26 +475,6 @@ TEST_F(CommandTest, CancelSaysWhatItHasDropped) {
   EXPECT_EQ(Run({"cancel", "mine"}).err, "") << "nothing ran that is not run on";
 }
 
-TEST_F(CommandTest, StoreCheckFailsOnContradictions) {
-  scheduler_.check.add_violations("job 1f3a has two results");
-  const Outcome outcome = Run({"store", "check"});
-  EXPECT_EQ(outcome.code, kFailed);
-  EXPECT_THAT(outcome.out, HasSubstr("job 1f3a has two results\nnot sound: "));
-  EXPECT_EQ(Run({"store", "check", "-o", "json"}).code, kFailed);
-}
-
-TEST_F(CommandTest, ARemarkOnTheStoreIsNoContradiction) {
-  scheduler_.check.add_remarks("2 files that this store does not name");
-  const Outcome outcome = Run({"store", "check", "--artifacts"});
-  EXPECT_EQ(outcome.code, kDone);
-  EXPECT_THAT(outcome.out, HasSubstr("remark: 2 files that this store does not name\nsound: "));
-  EXPECT_EQ(nlohmann::json::parse(Run({"store", "check", "-o", "json"}).out)["remarks"].size(), 1U);
-}
-
-TEST_F(CommandTest, StoreMigrateSaysFromWhereToWhere) {
-  EXPECT_THAT(Run({"store", "migrate"}).out, HasSubstr("version 3, was 1"));
-}
-
 TEST_F(CommandTest, AnOutputFormatOfTheEnvironmentIsOnlyAWish) {
   const Outcome outcome =
       RunCommandLine({"status", "--scheduler", scheduler_.address()}, {{"LONGREACH_OUTPUT", "csv"}});

@@ -1,5 +1,6 @@
 // What 'longreach store' says beside the scheduler's answers.
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/client/support.h"
 
@@ -38,6 +39,26 @@ TEST_F(StoreTest, AMergeSaysWhichSweepsAreTrainedHereNow) {
 TEST_F(StoreTest, AMergeThatBringsNoOpenJobsSaysNothingOfSweeps) {
   scheduler_.merged_sweeps = {MergedSweep('4', "done", "live", 0)};
   EXPECT_EQ(Run({"store", "merge", "other.db"}).err, "");
+}
+
+TEST_F(StoreTest, ACheckFailsOnContradictions) {
+  scheduler_.check.add_violations("job 1f3a has two results");
+  const Outcome outcome = Run({"store", "check"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.out, HasSubstr("job 1f3a has two results\nnot sound: "));
+  EXPECT_EQ(Run({"store", "check", "-o", "json"}).code, kFailed);
+}
+
+TEST_F(StoreTest, ARemarkIsNoContradiction) {
+  scheduler_.check.add_remarks("2 files that this store does not name");
+  const Outcome outcome = Run({"store", "check", "--artifacts"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.out, HasSubstr("remark: 2 files that this store does not name\nsound: "));
+  EXPECT_EQ(nlohmann::json::parse(Run({"store", "check", "-o", "json"}).out)["remarks"].size(), 1U);
+}
+
+TEST_F(StoreTest, AMigrationSaysFromWhereToWhere) {
+  EXPECT_THAT(Run({"store", "migrate"}).out, HasSubstr("version 3, was 1"));
 }
 
 }  // namespace
