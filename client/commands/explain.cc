@@ -35,7 +35,7 @@ class Explain final : public Command {
     const std::string systems = job.systems().empty() ? "" : fmt::format("system {}, ", Printable(SystemsText(job)));
     session.out() << fmt::format("job {} ({}{} {}, learning rate {}, seed {}) is {}\n", ShortId(job.id()), systems,
                                  Printable(job.task()), Printable(job.encoding()),
-                                 ShortestNumber(job.learning_rate()), job.seed(), Printable(job.state()));
+                                 ShortestNumber(job.learning_rate()), job.seed(), ShownState(job.state()));
     for (const std::string& reason : response.reasons()) {
       session.out() << fmt::format("- {}\n", WithFlags(Printable(reason), session));
     }
