@@ -6,6 +6,7 @@
 
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
+#include "scheduler/service/takers.h"
 #include "store/workers.h"
 
 namespace longreach::service {
@@ -176,7 +177,7 @@ absl::Status Engine::EndAllLost(sql::Transaction& tx, Lost lost, WallTime wall, 
   // Somebody who would take an attempt's jobs now. None is taken from its worker for less: it would be trained again from its checkpoint on,
   // or lie there, while the worker may be back in a moment. Each asks for so many and no more, or a network that fails under all workers
   // would cost all of them their work as soon as one of them is back.
-  Takers takers(tx, lost.asking, ability_kinds_);
+  Takers takers(tx, lost.asking);
   const auto taker_of = [&](int64_t attempt) -> absl::StatusOr<std::optional<std::string>> {
     ASSIGN_OR_RETURN(const std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt));
     if (std::ranges::none_of(jobs, &store::JobRow::wanted)) return std::nullopt;

@@ -28,7 +28,6 @@
 #include "scheduler/service/leasing.h"
 #include "scheduler/service/limits.h"
 #include "scheduler/service/live_board.h"
-#include "scheduler/service/takers.h"
 #include "store/sweeps.h"
 #include "store/store.h"
 #include "store/writer.h"
@@ -281,7 +280,6 @@ class Engine {
   Synchronized<Memory> memory_;
   Leasing leasing_{options_.answer_bytes, options_.files};  // Used within events only, as is
   AbilitiesJson abilities_json_;
-  AbilityKinds ability_kinds_;
   // The sweep that it goes on with by itself.
   std::optional<std::pair<int64_t, experiments::Expansion>> going_on_;
   std::atomic<bool> forget_leasing_ = false;  // What it saw may have been taken back, or there is more now.

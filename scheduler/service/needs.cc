@@ -1,7 +1,6 @@
 #include "scheduler/service/needs.h"
 
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include <google/protobuf/util/json_util.h>
@@ -70,10 +69,16 @@ absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requiremen
   return needs;
 }
 
-std::string WhyUnable(const core::Needs& needs, const store::WorkerRow& worker) {
+std::optional<v1::Abilities> AbilitiesOf(const store::WorkerRow& worker) {
   v1::Abilities abilities;
-  if (!google::protobuf::util::JsonStringToMessage(worker.abilities, &abilities).ok()) return "has told abilities that this program cannot read";
-  return core::WhyUnable(needs, abilities);
+  if (!google::protobuf::util::JsonStringToMessage(worker.abilities, &abilities).ok()) return std::nullopt;
+  return abilities;
+}
+
+std::string WhyUnable(const core::Needs& needs, const store::WorkerRow& worker) {
+  const std::optional<v1::Abilities> abilities = AbilitiesOf(worker);
+  if (!abilities) return "has told abilities that this program cannot read";
+  return core::WhyUnable(needs, *abilities);
 }
 
 }  // namespace longreach::service

@@ -2,6 +2,7 @@
 // explained by it, so that the two cannot disagree.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ std::vector<std::string> AllOf(const DataSetNames& names);
 
 absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement);
 
+// What a worker has told that it can do; nullopt: this program cannot read it.
+std::optional<v1::Abilities> AbilitiesOf(const store::WorkerRow& worker);
 // core::WhyUnable() of a worker as it has told; empty: it is able.
 std::string WhyUnable(const core::Needs& needs, const store::WorkerRow& worker);
 

@@ -17,32 +17,11 @@
 
 namespace longreach::service {
 
-// Workers by what they can do: of one kind are all whose abilities differ in nothing that work asks for, as those of one cluster. Told
-// abilities are a long text, which is read once.
-class AbilityKinds {
- public:
-  size_t Of(const store::WorkerRow& worker);
-  // What all of a kind can do, without what is a worker's own.
-  const v1::Abilities& abilities(size_t kind) const { return kinds_[kind]; }
-  // Forgets all if it has become much, with workers that come and go. No kind of before counts after that.
-  void Bound();
-
- private:
-  static constexpr size_t kMost = 10'000;
-  struct Known {
-    std::string told;
-    size_t kind = 0;
-  };
-  std::map<std::string, Known> workers_;
-  std::map<std::string, size_t> by_bytes_;
-  std::vector<v1::Abilities> kinds_;
-};
-
 // Lives within one event: neither what workers can do nor what work asks for changes meanwhile.
 class Takers {
  public:
   // `asking`: workers that ask, and for how much.
-  Takers(sql::Connection& db, const std::map<std::string, Room>& asking, AbilityKinds& kinds);
+  Takers(sql::Connection& db, const std::map<std::string, Room>& asking);
 
   // The first of them, by id, that could take an attempt of such work; it has room for one less then. nullopt: nobody. Whether the work is a no-op follows
   // from the requirement.
@@ -53,18 +32,16 @@ class Takers {
     std::string id;
     Room room;
     bool is_read = false;
-    std::optional<size_t> kind = {};  // Nothing: it gets no work.
+    v1::Abilities abilities = {};  // None if it gets no work.
   };
   // One kind of work.
   struct Line {
     core::Needs needs = {};
-    size_t next = 0;  // Nobody before can take any.
-    std::map<size_t, bool> able = {};  // By kind of workers.
+    size_t next = 0;  // Nobody before can take any: they are not asked again.
   };
-  absl::StatusOr<bool> IsAble(Worker& worker, Line& line);
+  absl::StatusOr<bool> IsAble(Worker& worker, const core::Needs& needs);
 
   sql::Connection& db_;
-  AbilityKinds& kinds_;
   std::vector<Worker> workers_;
   std::map<std::string, Line> lines_;
 };

@@ -16,14 +16,13 @@ namespace {
 using Asking = std::map<std::string, Room>;
 
 constexpr char kAble[] =
-    R"({"name": "of-its-own-NAME", "experiments": ["algorithmic"], "tasks": [{"name": "even_pairs", "revision": 1}], )"
+    R"({"experiments": ["algorithmic"], "tasks": [{"name": "even_pairs", "revision": 1}], )"
     R"("encodings": [{"name": "rope", "revision": 1}], "model_revision": 1})";
 constexpr char kUnable[] = R"({"experiments": ["language"], "model_revision": 1})";
 
 class TakersTest : public ::testing::Test {
  protected:
-  void Put(const std::string& id, std::string abilities, WorkerState state = WorkerState::kActive) {
-    if (const size_t name = abilities.find("NAME"); name != std::string::npos) abilities.replace(name, 4, id);
+  void Put(const std::string& id, const std::string& abilities, WorkerState state = WorkerState::kActive) {
     ASSERT_OK(test_.Write([&](sql::Transaction& tx) {
       return store::PutWorker(tx, {.id = id, .name = id, .abilities = abilities, .state = state, .first_seen_at = store::At(1), .seen_at = store::At(1)});
     }));
@@ -36,12 +35,11 @@ class TakersTest : public ::testing::Test {
   }
 
   store::TestStore test_{":memory:"};
-  AbilityKinds kinds_;
 };
 
 TEST_F(TakersTest, TheFirstGoesFirstUntilItHasNoMoreRoom) {
   for (const char* id : {"a", "b", "c"}) Put(id, kAble);
-  Takers takers(test_.db(), Asking{{"a", {.packs = 1}}, {"b", {.packs = 2, .noops = 1}}, {"c", {.noops = 1}}}, kinds_);
+  Takers takers(test_.db(), Asking{{"a", {.packs = 1}}, {"b", {.packs = 2, .noops = 1}}, {"c", {.noops = 1}}});
 
   EXPECT_EQ(Next(takers), "a");
   EXPECT_EQ(Next(takers), "b");
@@ -53,7 +51,7 @@ TEST_F(TakersTest, RoomForNoopsIsARoomOfItsOwn) {
   Put("a", R"({"experiments": ["noop"], "tasks": [{"name": "even_pairs", "revision": 1}], "encodings": [{"name": "rope", "revision": 1}], "model_revision": 1})");
   store::Requirement work = Work();
   work.experiment = "noop";
-  Takers takers(test_.db(), Asking{{"a", {.packs = 7, .noops = 1}}}, kinds_);
+  Takers takers(test_.db(), Asking{{"a", {.packs = 7, .noops = 1}}});
 
   EXPECT_EQ(Next(takers, work, true), "a");
   EXPECT_EQ(Next(takers, work, true), "nobody");
@@ -65,7 +63,7 @@ TEST_F(TakersTest, RoomThatWorkOfOneKindTookIsGoneForThatOfAnother) {
            R"("encodings": [{"name": "rope", "revision": 1}], "model_revision": 1})");
   store::Requirement other = Work();
   other.task = "bucket_sort";
-  Takers takers(test_.db(), Asking{{"a", {.packs = 1}}, {"b", {.packs = 1}}}, kinds_);
+  Takers takers(test_.db(), Asking{{"a", {.packs = 1}}, {"b", {.packs = 1}}});
 
   EXPECT_EQ(Next(takers, other), "b");
   EXPECT_EQ(Next(takers), "a");
@@ -77,7 +75,7 @@ TEST_F(TakersTest, WhoCannotDoItGetsNoWorkOrIsNotThereTakesNothing) {
   Put("a", kUnable);
   Put("b", kAble, WorkerState::kDraining);
   Put("c", "no JSON");
-  Takers takers(test_.db(), Asking{{"a", {.packs = 1}}, {"b", {.packs = 1}}, {"c", {.packs = 1}}, {"d", {.packs = 1}}}, kinds_);
+  Takers takers(test_.db(), Asking{{"a", {.packs = 1}}, {"b", {.packs = 1}}, {"c", {.packs = 1}}, {"d", {.packs = 1}}});
 
   EXPECT_EQ(Next(takers), "nobody");
 }
@@ -85,7 +83,7 @@ TEST_F(TakersTest, WhoCannotDoItGetsNoWorkOrIsNotThereTakesNothing) {
 TEST_F(TakersTest, EachWorkerIsReadOnce) {
   Put("a", kAble);
   Put("b", kUnable);
-  Takers takers(test_.db(), Asking{{"a", {.packs = 2}}, {"b", {.packs = 2}}}, kinds_);
+  Takers takers(test_.db(), Asking{{"a", {.packs = 2}}, {"b", {.packs = 2}}});
   EXPECT_EQ(Next(takers), "a");
 
   // Which cannot happen within an event: whoever asked again would notice.
@@ -95,17 +93,8 @@ TEST_F(TakersTest, EachWorkerIsReadOnce) {
   Put("b", kAble);
   EXPECT_EQ(Next(takers), "nobody");
 
-  Takers next_event(test_.db(), Asking{{"a", {.packs = 1}}, {"b", {.packs = 1}}}, kinds_);
+  Takers next_event(test_.db(), Asking{{"a", {.packs = 1}}, {"b", {.packs = 1}}});
   EXPECT_EQ(Next(next_event), "b");
-}
-
-TEST_F(TakersTest, WorkersThatDifferInNothingThatWorkAsksForAreOfOneKind) {
-  const auto kind_of = [this](const std::string& id, const std::string& abilities) { return kinds_.Of({.id = id, .abilities = abilities}); };
-  const size_t first = kind_of("a", R"({"name": "a", "device": "cpu", "threads": 2, "build": "1", "pack_limit": 3, "experiments": ["algorithmic"]})");
-
-  EXPECT_EQ(kind_of("b", R"({"name": "b", "device": "gpu", "memory_bytes": 5, "experiments": ["algorithmic"]})"), first);
-  EXPECT_NE(kind_of("a", kUnable), first) << "it has other abilities now";
-  EXPECT_NE(kind_of("c", R"({"experiments": ["algorithmic"], "data_sets": [{"name": "pg19"}]})"), first);
 }
 
 }  // namespace
