@@ -217,6 +217,8 @@ class Engine {
   // steering.cc: what clients change.
   // Within an event: what a client asks of a sweep; with many jobs, what is left to do in slices.
   absl::StatusOr<NextSlice> Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1::SteerSweepRequest& request, Effects& effects);
+  // Its part for failed jobs.
+  absl::StatusOr<NextSlice> Retry(sql::Transaction& tx, const store::SweepRow& sweep, Effects& effects) const;
   void SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done,
                       bool bulk = false);
   // The same for what changes nothing of which jobs may be leased, and in which order.

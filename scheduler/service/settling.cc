@@ -31,11 +31,13 @@ absl::StatusOr<bool> SettleNext(sql::Transaction& tx, int64_t num, int64_t most,
 absl::StatusOr<bool> Settle(sql::Transaction& tx, const store::SweepRow& sweep, int64_t most, WallTime now, Effects& effects) {
   RETURN_IF_ERROR(store::SetUnsettled(tx, sweep.num, 0));
   // Of few members there may be many prerequisites.
-  bool at_once = sweep.there() <= most;
-  if (!at_once) {
-    ASSIGN_OR_RETURN(at_once, store::SweepHasInputs(tx, sweep.num));
-  }
+  ASSIGN_OR_RETURN(const bool at_once, GoesInOneEvent(tx, sweep, most));
   return SettleNext(tx, sweep.num, at_once ? std::numeric_limits<int64_t>::max() : most, now, effects);
+}
+
+absl::StatusOr<bool> GoesInOneEvent(sql::Connection& db, const store::SweepRow& sweep, int64_t most) {
+  if (sweep.there() <= most) return true;
+  return store::SweepHasInputs(db, sweep.num);
 }
 
 absl::Status GoesOn(const std::string& done, const absl::Status& why) {

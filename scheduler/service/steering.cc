@@ -49,6 +49,26 @@ void Engine::SubmitBeside(std::function<absl::Status(sql::Transaction&, Effects&
            .bulk = bulk});
 }
 
+absl::StatusOr<Engine::NextSlice> Engine::Retry(sql::Transaction& tx, const store::SweepRow& sweep, Effects& effects) const {
+  RETURN_IF_ERROR(core::CheckRetry(sweep.state));
+  effects.work = true;
+  const int64_t most = options_.jobs_settled_in_slice;
+  ASSIGN_OR_RETURN(const bool at_once, GoesInOneEvent(tx, sweep, most));
+  if (at_once) {
+    RETURN_IF_ERROR(store::RetryFailedJobs(tx, sweep.num).status());
+    return NextSlice();
+  }
+  // Nothing is remembered of this: when it breaks off, whoever asked is told so, and asks again.
+  return [most, num = sweep.num, at = std::make_shared<int64_t>(0)](sql::Transaction& in, Effects& then) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const store::SweepRow now, store::GetSweep(in, num));
+    RETURN_IF_ERROR(core::CheckRetry(now.state));
+    RETURN_IF_ERROR(store::RetryFailedJobs(in, num, {.from = *at, .to = *at + most}).status());
+    *at += most;
+    then.work = true;
+    return *at < now.there();
+  };
+}
+
 absl::StatusOr<Engine::NextSlice> Engine::Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1::SteerSweepRequest& request,
                                                 Effects& effects) {
   const int64_t most = options_.jobs_settled_in_slice;
@@ -63,27 +83,8 @@ absl::StatusOr<Engine::NextSlice> Engine::Steer(sql::Transaction& tx, const stor
     case v1::SteerSweepRequest::ACTION_SET_PRIORITY:
       RETURN_IF_ERROR(store::SetSweepPriority(tx, sweep.num, request.priority()));
       break;
-    case v1::SteerSweepRequest::ACTION_RETRY: {
-      RETURN_IF_ERROR(core::CheckRetry(sweep.state));
-      effects.work = true;
-      bool at_once = sweep.there() <= most;
-      if (!at_once) {
-        ASSIGN_OR_RETURN(at_once, store::SweepHasInputs(tx, sweep.num));
-      }
-      if (at_once) {
-        RETURN_IF_ERROR(store::RetryFailedJobs(tx, sweep.num).status());
-        return NextSlice();
-      }
-      // Nothing is remembered of this: when it breaks off, whoever asked is told so, and asks again.
-      return [most, num = sweep.num, at = std::make_shared<int64_t>(0)](sql::Transaction& in, Effects& then) -> absl::StatusOr<bool> {
-        ASSIGN_OR_RETURN(const store::SweepRow now, store::GetSweep(in, num));
-        RETURN_IF_ERROR(core::CheckRetry(now.state));
-        RETURN_IF_ERROR(store::RetryFailedJobs(in, num, {.from = *at, .to = *at + most}).status());
-        *at += most;
-        then.work = true;
-        return *at < now.there();
-      };
-    }
+    case v1::SteerSweepRequest::ACTION_RETRY:
+      return Retry(tx, sweep, effects);
     default:
       return absl::InvalidArgumentError(fmt::format("action: {} is no action of this version", static_cast<int>(request.action())));
   }
