@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "client/commands/title_words.h"
+#include "proto/types/axis_choice.h"
 
 namespace longreach::client {
 namespace {
@@ -58,7 +59,9 @@ TEST(VaryingSettingsTest, ASystemHasItsOwnValueElseTheSweeps) {
   EXPECT_EQ(settings.Of(last, "model.layers"), "2");
   EXPECT_EQ(settings.Of(last, "model.heads"), "4");
   EXPECT_EQ(settings.Of(last, "model.dropout"), "");
-  EXPECT_TRUE(settings.MayBe(last, "model.dropout", "0.1")) << "the default, for all that is known here";
+  AxisChoice asked("model.dropout");
+  ASSERT_TRUE(asked.Add("0.1").ok());
+  EXPECT_TRUE(settings.MayBe(last, asked)) << "the default, for all that is known here";
 }
 
 TEST(VaryingSettingsTest, WhatASystemLeavesUnsaidIsWhatItsJobsHave) {
