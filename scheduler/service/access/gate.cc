@@ -33,6 +33,18 @@ std::string NameOf(const access::Token& token) { return fmt::format("token {}", 
 
 std::string NameOf(grpc::string_ref certificate) { return fmt::format("certificate {}", ForLog(View(certificate))); }
 
+// Its first, whatever it holds.
+std::optional<std::string_view> AuthorizationIn(const grpc::AuthMetadataProcessor::InputMetadata& metadata) {
+  const auto found = metadata.find(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
+  return found == metadata.end() ? std::nullopt : std::optional(View(found->second));
+}
+
+// Of a header that the gate has let in. nullopt: the token was taken away just now.
+std::optional<access::Token> TokenOf(TokenFile& tokens, std::string_view authorization) {
+  authorization.remove_prefix(std::min(authorization.size(), kBearer.size()));
+  return tokens.Find(authorization);
+}
+
 absl::Status UnknownToken() {
   return absl::UnauthenticatedError("this token is not known here (any more); ask who runs the scheduler for one ('longreach certs token')");
 }
@@ -88,18 +100,15 @@ grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* con
   if (const absl::Status status = CheckRole(admission, caller->role, caller->who); !status.ok()) return refuse(status);
   // Handlers of other calls see no token.
   if (path == kWatchCall || std::ranges::find(kToldCalls, path) != kToldCalls.end()) return grpc::Status::OK;
-  const auto shown = metadata.find(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
-  if (shown != metadata.end()) consumed->insert({std::string(kAuthorization), std::string(View(shown->second))});
+  if (const auto shown = AuthorizationIn(metadata)) consumed->insert({std::string(kAuthorization), std::string(*shown)});
   return grpc::Status::OK;
 }
 
 std::function<absl::Status()> StillAdmitted(TokenFile* tokens, std::string_view path, const grpc::AuthMetadataProcessor::InputMetadata& metadata) {
-  const auto shown = metadata.find(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
-  if (tokens == nullptr || shown == metadata.end()) return [] { return absl::OkStatus(); };
-  std::string_view value = View(shown->second);
-  value.remove_prefix(std::min(value.size(), kBearer.size()));
-  const std::optional<access::Token> token = tokens->Find(value);
-  if (!token) return UnknownToken;  // It was taken away just now.
+  const std::optional<std::string_view> shown = AuthorizationIn(metadata);
+  if (tokens == nullptr || !shown) return [] { return absl::OkStatus(); };
+  const std::optional<access::Token> token = TokenOf(*tokens, *shown);
+  if (!token) return UnknownToken;
   return [tokens, token = *token, admission = access::AdmissionOf(path)]() -> absl::Status {
     const std::optional<access::Token> now = tokens->FindAgain(token);
     return now ? CheckRole(admission, now->role, NameOf(*now)) : UnknownToken();
@@ -107,13 +116,10 @@ std::function<absl::Status()> StillAdmitted(TokenFile* tokens, std::string_view 
 }
 
 std::string NameOfCaller(TokenFile* tokens, const grpc::AuthMetadataProcessor::InputMetadata& metadata, const grpc::AuthContext* context) {
-  const auto shown = metadata.find(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
-  if (shown != metadata.end()) {
+  if (const std::optional<std::string_view> shown = AuthorizationIn(metadata)) {
     // Without tokens there is no gate that has looked at it.
     if (tokens == nullptr) return "";
-    std::string_view value = View(shown->second);
-    value.remove_prefix(std::min(value.size(), kBearer.size()));
-    const std::optional<access::Token> token = tokens->Find(value);
+    const std::optional<access::Token> token = TokenOf(*tokens, *shown);
     return token ? NameOf(*token) : "a token that was taken away just now";
   }
   if (context == nullptr) return "";
