@@ -22,7 +22,7 @@ endif()
 # Fuzzing: clang's libFuzzer counts the branches of our code; with its sanitizers, and its counts of lines.
 if(LONGREACH_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    message(FATAL_ERROR "LONGREACH_FUZZ needs clang, not ${CMAKE_CXX_COMPILER_ID}. Run deploy/setup.sh --faults, and use the preset fuzz")
+    message(FATAL_ERROR "LONGREACH_FUZZ needs clang, not ${CMAKE_CXX_COMPILER_ID}. Run deploy/setup.sh --tests --faults, and use the preset fuzz")
   endif()
   add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
     -fprofile-instr-generate -fcoverage-mapping)

@@ -2,9 +2,9 @@
 # Makes a Debian machine (12 or newer) ready to build Longreach, and says what it does. What is done already is skipped,
 # so it can be run before every build. Works as root, or as a user with sudo.
 #
-#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl, Chromium; Slurm, where no
+#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl, Chromium, clang; Slurm, where no
 #                                            systemd would start its daemons)
-#                                            --faults: also what the fault tests need (clang's libFuzzer)
+#                                            --faults: also what the fault tests need (counts of covered lines)
 #
 # Settings, from the environment:
 #   LONGREACH_CUDA=ON|OFF      take CUDA and its compiler too (4.9 GB instead of 1.3 GB); default: ON where nvidia-smi answers

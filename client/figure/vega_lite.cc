@@ -110,7 +110,7 @@ void TickAt(VegaJson& axis, std::vector<double> at, size_t panels) {
   const bool log = axis["scale"]["type"] == "log";
   std::erase_if(at, [log](double value) { return !std::isfinite(value) || (log && value <= 0); });
   std::ranges::sort(at);
-  at.erase(std::ranges::unique(at).begin(), at.end());
+  at.erase(std::unique(at.begin(), at.end()), at.end());
   if (at.empty() || at.size() > kMostExactTicks) return;
   // Values that lie closely among others far apart may not have room for all labels even so.
   axis["axis"] = {{"values", at}, {"format", kExactFormat}, {"labelOverlap", "greedy"}, {"labelSeparation", kBetweenLabels}};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <random>
-#include <ranges>
 
 #include "proto/base/text.h"
 
@@ -59,7 +58,8 @@ absl::Status Validate(const PasskeyRule& rule) {
 std::vector<PasskeyCell> PasskeyTasks(const PasskeyRule& rule) {
   std::mt19937 generator(rule.seed);
   std::vector<PasskeyCell> cells;
-  for (const int64_t length : rule.lengths | std::views::reverse) {
+  const std::vector<int64_t> longest_first(rule.lengths.rbegin(), rule.lengths.rend());
+  for (const int64_t length : longest_first) {
     const int64_t interval = length / rule.depths;
     for (int64_t depth = 0; depth < rule.depths; ++depth) {
       PasskeyCell cell{.length = length, .depth = static_cast<double>(depth) / static_cast<double>(rule.depths),
