@@ -6,15 +6,13 @@
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/measured_table.h"
 #include "client/commands/only.h"
 #include "client/commands/parts_output.h"
-#include "client/commands/published_settings.h"
-#include "client/commands/shared_draw.h"
 #include "client/commands/sweep_calls.h"
 #include "client/commands/tables.h"
 #include "client/commands/value_rows.h"
 #include "client/output/bits.h"
-#include "client/output/results_table.h"
 #include "client/output/text.h"
 #include "client/spec/presets.h"
 #include "proto/base/text.h"
@@ -129,29 +127,11 @@ class Results final : public Command {
       return UsageError(fmt::format("--spread: this table has the {} of its jobs, and no standard deviation is around that", table.aggregate()),
                         "add --aggregate mean or --aggregate median");
     }
-    if (published_ && table.published().empty()) SayNoPublished(session, sweep);
-    ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
-    NoteOtherSettings(sweep.spec(), table, measured);
-    if (IsAtSingleLengths(table)) {
-      const std::string note = NoteOfSharedDraw(sweep.spec(), {table.only().begin(), table.only().end()});
-      if (!note.empty()) measured.add_notes(note);
-    }
+    ASSIGN_OR_RETURN(v1::Table measured, FetchMeasuredTable(session, connection, sweep, table, published_));
     if (bits_ && !TurnIntoBits(measured)) return NoBits(measured.metric());
-    if (session.json()) {
-      output.Add(sweep.name(), "table", measured);
-    } else {
-      output.Begin(sweep.name());
-      session.out() << RenderResults(measured, table, session.settings().format,
-                                     {.published = published_, .spread = spread_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : "",
-                                      .header = output.TakeFirst()});
-      SayNotesBeside(session, measured);
-    }
+    if (session.json()) output.Add(sweep.name(), "table", measured);
+    else PrintMeasuredTable(session, output, sweep, measured, table, {.published = published_, .spread = spread_});
     return absl::OkStatus();
-  }
-
-  static bool IsAtSingleLengths(const v1::TableSpec& table) {
-    const Only only({table.only().begin(), table.only().end()});
-    return table.metric() != kTrainingLoss && (table.length() > 0 || only.Of("length") != nullptr || table.rows() == "length" || table.columns() == "length");
   }
 
   absl::Status CheckChoices() const {

@@ -3,16 +3,15 @@
 #include <algorithm>
 
 #include "client/commands/command.h"
+#include "client/commands/measured_table.h"
 #include "client/commands/outcome.h"
 #include "client/commands/parts_output.h"
-#include "client/commands/published_settings.h"
 #include "client/commands/spec_arguments.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/commands/tables.h"
 #include "client/interrupt.h"
 #include "client/output/json.h"
-#include "client/output/results_table.h"
 #include "client/output/text.h"
 #include "client/spec/presets.h"
 #include "client/sweep_run.h"
@@ -103,18 +102,9 @@ absl::Status RunCommand::PrintResults(Session& session, Connection& connection, 
   v1::TableSpec table = file.has_table ? file.table : TableOfPreset(sweep.name());
   ASSIGN_OR_RETURN(const v1::Sweep whole, FindSweep(connection, sweep.id()));  // Updates lack the specification.
   RETURN_IF_ERROR(CompleteTable(connection, whole, table));
-  if (published_ && table.published().empty()) SayNoPublished(session, sweep);
-  ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
-  NoteOtherSettings(whole.spec(), table, measured);
-  if (session.json()) {
-    output.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
-  } else {
-    output.Begin(sweep.name());
-    session.out() << RenderResults(measured, table, session.settings().format,
-                                   {.published = published_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : "",
-                                    .header = output.TakeFirst()});
-    SayNotesBeside(session, measured);
-  }
+  ASSIGN_OR_RETURN(const v1::Table measured, FetchMeasuredTable(session, connection, whole, table, published_));
+  if (session.json()) output.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
+  else PrintMeasuredTable(session, output, whole, measured, table, {.published = published_});
   session.out().flush();
   if (!file.grid.empty() && !ShowsSystems(table)) {
     session.Say(fmt::format("'longreach results {} --rows system{}' has a row for each system of the grid", ShortId(sweep.id()), WhereFlags(session)));

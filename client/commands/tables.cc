@@ -85,13 +85,4 @@ absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& 
   return connection.Call(&Connection::Stub::GetTable, request, std::chrono::minutes(10));
 }
 
-void SayNoPublished(Session& session, const v1::Sweep& sweep) {
-  session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here", Printable(sweep.name())));
-}
-
-void SayNotesBeside(Session& session, const v1::Table& table) {
-  if (session.settings().format != Format::kCsv) return;
-  for (const std::string& note : table.notes()) session.Say("note: " + Printable(note));
-}
-
 }  // namespace longreach::client

@@ -18,9 +18,4 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
 absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,
                                      const v1::TableSpec& table);
 
-// For who asked for published values beside a table that has none.
-void SayNoPublished(Session& session, const v1::Sweep& sweep);
-// As csv a table has no place for its notes: they go to standard error then.
-void SayNotesBeside(Session& session, const v1::Table& table);
-
 }  // namespace longreach::client

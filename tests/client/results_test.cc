@@ -383,6 +383,22 @@ TEST_F(ResultsTest, ValuesOfPartsHaveOneHeaderAndSayWhichSweepTheyAreOf) {
   EXPECT_EQ(json["parts"][4]["measurements"].size(), 3u);
 }
 
+TEST_F(ResultsTest, RunPrintsTheTableAsResultsDoes) {
+  const TempFolder folder;
+  const std::string file = folder.Write("mine.yaml", "name: table-b1\nexperiment: algorithmic\naxes:\n  encoding: ['rope:randomized']\ntable: {length: 100}\n");
+  v1::SweepSpec& spec = *scheduler_.sweep.mutable_spec();
+  spec.set_experiment("algorithmic");
+  spec.mutable_axes()->add_encoding("rope:randomized");
+
+  for (const char* format : {"table", "csv", "markdown", "latex"}) {
+    const Outcome ran = Run({"run", file, "-o", format});
+    EXPECT_EQ(ran.code, kDone) << ran.err;
+    EXPECT_THAT(ran.out + ran.err, HasSubstr("another draw (evaluation.seed)")) << format;
+    EXPECT_EQ(ran.out, Run({"results", "last", "--table", file, "-o", format}).out);
+  }
+  EXPECT_THAT(Run({"run", file, "-o", "json"}).out, HasSubstr("another draw (evaluation.seed)"));
+}
+
 TEST_F(ResultsTest, MoreRowsThanAnyoneReadsAreForPrograms) {
   Measure();
   for (int length = 1; length <= 10'000; ++length) {

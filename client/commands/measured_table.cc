@@ -1,0 +1,53 @@
+#include "client/commands/measured_table.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "client/commands/only.h"
+#include "client/commands/published_settings.h"
+#include "client/commands/shared_draw.h"
+#include "client/commands/tables.h"
+#include "client/output/text.h"
+#include "proto/types/words.h"
+
+namespace longreach::client {
+namespace {
+
+bool IsAtSingleLengths(const v1::TableSpec& table) {
+  const Only only({table.only().begin(), table.only().end()});
+  return table.metric() != kTrainingLoss && (table.length() > 0 || only.Of("length") != nullptr || table.rows() == "length" || table.columns() == "length");
+}
+
+// As csv a table has no place for its notes: they go to standard error then.
+void SayNotesBeside(Session& session, const v1::Table& table) {
+  if (session.settings().format != Format::kCsv) return;
+  for (const std::string& note : table.notes()) session.Say("note: " + Printable(note));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Table> FetchMeasuredTable(Session& session, Connection& connection, const v1::Sweep& sweep, const v1::TableSpec& table, bool published) {
+  if (published && table.published().empty()) {
+    session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here", Printable(sweep.name())));
+  }
+  ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
+  NoteOtherSettings(sweep.spec(), table, measured);
+  if (IsAtSingleLengths(table)) {
+    const std::string note = NoteOfSharedDraw(sweep.spec(), {table.only().begin(), table.only().end()});
+    if (!note.empty()) measured.add_notes(note);
+  }
+  return measured;
+}
+
+void PrintMeasuredTable(Session& session, PartsOutput& output, const v1::Sweep& sweep, const v1::Table& measured, const v1::TableSpec& table, ResultsStyle style) {
+  output.Begin(sweep.name());
+  style.color = session.settings().color_out;
+  style.sweep = output.several() ? sweep.name() : "";
+  style.header = output.TakeFirst();
+  session.out() << RenderResults(measured, table, session.settings().format, style);
+  SayNotesBeside(session, measured);
+}
+
+}  // namespace longreach::client
