@@ -22,12 +22,14 @@ constexpr int kMostReasons = 4;
 bool StuckWatch::Ask(const v1::SweepUpdate& last) {
   if (last.finished() || !last.running().empty() || last.sweep().counts().queued() == 0) {
     reason_.clear();
+    lacks_data_ = false;
     times_ = 0;
     return false;
   }
   if (Clock::now() - asked_ < kBetween) return false;
   asked_ = Clock::now();
   reason_.clear();
+  lacks_data_ = false;
   Look(last);
   times_ = reason_.empty() ? 0 : times_ + 1;
   if (reason_.empty() || reason_ == told_) return false;
@@ -54,6 +56,7 @@ void StuckWatch::Look(const v1::SweepUpdate& last) {
   std::vector<std::string> reasons;
   // The first says that it is ready.
   for (int i = 1; i < std::min(why->reasons_size(), 1 + kMostReasons); ++i) reasons.push_back(WithFlags(Printable(why->reasons(i)), session_));
+  lacks_data_ = why->lacks_data();
   reason_ = fmt::format("job {} does not begin. {}", ShortId(why->job().id()), Join(reasons, " "));
 }
 

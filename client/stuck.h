@@ -21,6 +21,8 @@ class StuckWatch {
 
   // One line: which job, and what each worker lacks. Empty: something runs, or a worker can take it.
   const std::string& reason() const { return reason_; }
+  // It is a data set that a worker lacks: the reason says what brings it.
+  bool lacks_data() const { return lacks_data_; }
   // Since when there has been one without a break, in questions asked.
   int times() const { return times_; }
 
@@ -33,6 +35,7 @@ class StuckWatch {
   Connection& connection_;
   Clock::time_point asked_;
   std::string reason_;
+  bool lacks_data_ = false;
   std::string told_;
   int times_ = 0;
 };

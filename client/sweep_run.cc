@@ -342,9 +342,7 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
 absl::Status SweepRun::CheckStuck(const v1::SweepUpdate& last, ProgressView& view) {
   if (stuck_.Ask(last)) view.Say(stuck_.reason());
   if (workers_.empty() || stuck_.times() < kStuckAtLast) return absl::OkStatus();
-  // Of data that lacks the reason says what brings it.
-  const bool of_data = stuck_.reason().find("data set") != std::string::npos;
-  const std::string builds = of_data ? "" : "'longreach version' and 'longreach-worker --version' say which builds these are";
+  const std::string builds = stuck_.lacks_data() ? "" : "'longreach version' and 'longreach-worker --version' say which builds these are";
   const std::string kept = options_.again.empty() ? "" : "everything is kept, and the same command goes on";
   return Error(absl::StatusCode::kAborted, fmt::format("nothing can go on: {}", stuck_.reason()), builds.empty() || kept.empty() ? builds + kept : builds + "; " + kept);
 }

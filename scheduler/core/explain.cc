@@ -120,6 +120,10 @@ bool IsStuck(const JobFacts& facts) {
   return IsReady(facts) && std::ranges::any_of(facts.workers, IsThere) && std::ranges::none_of(facts.workers, IsAble);
 }
 
+bool IsStuckForData(const JobFacts& facts) {
+  return IsStuck(facts) && std::ranges::any_of(facts.workers, [](const WorkerFact& worker) { return IsThere(worker) && worker.lacks_data; });
+}
+
 bool LacksWorkers(const JobFacts& facts) { return IsReady(facts) && std::ranges::none_of(facts.workers, IsThere); }
 
 }  // namespace longreach::core

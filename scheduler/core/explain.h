@@ -23,6 +23,7 @@ struct WorkerFact {
   WorkerState state = WorkerState::kActive;
   std::string reason = {};      // Why it is not active.
   std::string why_unable = {};  // WhyUnable() for this job; empty: it is able.
+  bool lacks_data = false;      // LacksOnlyData() for this job.
   int running = 0;         // Attempts that it holds.
 };
 
@@ -53,6 +54,9 @@ std::vector<std::string> Explain(const JobFacts& facts);
 
 // It is ready and wanted, and of the workers that are there, at least one, none can take it.
 bool IsStuck(const JobFacts& facts);
+
+// It is stuck, and of the workers that are there one lacks data alone.
+bool IsStuckForData(const JobFacts& facts);
 
 // It is ready and wanted, and no worker is there.
 bool LacksWorkers(const JobFacts& facts);

@@ -59,6 +59,10 @@ std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
   return "";
 }
 
+bool LacksOnlyData(const Needs& needs, const v1::Abilities& abilities) {
+  return WhyProgramUnable(needs, abilities).empty() && !WhyUnable(needs, abilities).empty();
+}
+
 bool ComesBefore(const GroupHead& a, const GroupHead& b) { return a.priority != b.priority ? a.priority > b.priority : a.first < b.first; }
 
 std::optional<size_t> NextInLine(std::span<const GroupHead> groups) {

@@ -31,6 +31,8 @@ struct Needs {
 
 // Why a worker cannot do such work, as a sentence's end ("has no task 'x'"); empty: it can.
 std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities);
+// It is data sets alone that it lacks: its program could do such work.
+bool LacksOnlyData(const Needs& needs, const v1::Abilities& abilities);
 
 // A group of jobs that may be leased together, by its first job in line.
 struct GroupHead {

@@ -81,4 +81,9 @@ std::string WhyUnable(const core::Needs& needs, const store::WorkerRow& worker) 
   return core::WhyUnable(needs, *abilities);
 }
 
+bool LacksOnlyData(const core::Needs& needs, const store::WorkerRow& worker) {
+  const std::optional<v1::Abilities> abilities = AbilitiesOf(worker);
+  return abilities && core::LacksOnlyData(needs, *abilities);
+}
+
 }  // namespace longreach::service

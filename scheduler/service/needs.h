@@ -38,5 +38,7 @@ absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requiremen
 std::optional<v1::Abilities> AbilitiesOf(const store::WorkerRow& worker);
 // core::WhyUnable() of a worker as it has told; empty: it is able.
 std::string WhyUnable(const core::Needs& needs, const store::WorkerRow& worker);
+// core::LacksOnlyData() of the same.
+bool LacksOnlyData(const core::Needs& needs, const store::WorkerRow& worker);
 
 }  // namespace longreach::service

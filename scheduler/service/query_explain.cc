@@ -44,6 +44,7 @@ absl::StatusOr<std::vector<core::WorkerFact>> WorkerFacts(sql::Connection& db, c
                                                                  .state = StateOf(row, live),
                                                                  .reason = info.reason(),
                                                                  .why_unable = WhyUnable(needs, row),
+                                                                 .lacks_data = LacksOnlyData(needs, row),
                                                                  .running = info.running_size()});
     if (fact.state != WorkerState::kPutAside) continue;
     ASSIGN_OR_RETURN(const bool gets, StillGets(db, row, job));
@@ -134,6 +135,7 @@ absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1:
   for (std::string& reason : core::Explain(facts)) response.add_reasons(std::move(reason));
   RETURN_IF_ERROR(AddStalled(db, num, live, response));
   response.set_stuck(core::IsStuck(facts));
+  response.set_lacks_data(core::IsStuckForData(facts));
   response.set_no_worker(core::LacksWorkers(facts));
   ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, ArtifactKind::kLog));
   if (log.has_value()) {

@@ -99,6 +99,7 @@ class FakeScheduler final : public v1::Longreach::Service {
 
   // No worker can take any job, or none is there.
   bool stuck = false, no_worker = false;
+  bool lacks_data = false;  // That is why it is stuck.
   // What ExplainJob says.
   std::vector<std::string> reasons = {"It is ready, and first in line.", "no worker has task even_pairs"};
 
@@ -215,6 +216,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     response->mutable_reasons()->Assign(reasons.begin(), reasons.end());
     response->set_stuck(stuck);
     response->set_no_worker(no_worker);
+    response->set_lacks_data(lacks_data);
     ++explained;
     return Answer("ExplainJob");
   }

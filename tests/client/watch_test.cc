@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/output/json.h"
+#include "client/stuck.h"
 #include "proto/base/text.h"
 #include "tests/client/support.h"
 
@@ -147,6 +148,35 @@ TEST_F(WatchTest, WhoWaitsIsToldCommandsThatFindTheSameScheduler) {
     const Outcome outcome = RunAndInterrupt(command, SIGINT, scheduler_.explained);
     EXPECT_THAT(outcome.out + outcome.err, HasSubstr("'longreach logs bbbbbbbb --scheduler " + scheduler_.address()));
   }
+}
+
+// The reasons are words for people, and may change.
+TEST_F(WatchTest, ThatDataAreLackingIsNoMatterOfWords) {
+  Environment environment;
+  environment.variable = [](const char*) { return std::string(); };
+  Settings settings;
+  settings.scheduler = scheduler_.address();
+  settings.scheduler_named = true;
+  Session session(environment, settings);
+  const absl::StatusOr<Connection*> connection = session.Connect();
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  v1::SweepUpdate update;
+  update.mutable_sweep()->mutable_counts()->set_queued(1);
+  scheduler_.stuck = true;
+
+  scheduler_.reasons = {"It is ready.", "Worker 'a' does not get it: attempts failed (no such data set)."};
+  StuckWatch of_failures(session, **connection);
+  EXPECT_TRUE(of_failures.Ask(update));
+  EXPECT_FALSE(of_failures.lacks_data());
+
+  scheduler_.lacks_data = true;
+  scheduler_.reasons = {"It is ready.", "Worker 'a' lacks the corpus 'novels'."};
+  StuckWatch of_data(session, **connection);
+  EXPECT_TRUE(of_data.Ask(update));
+  EXPECT_TRUE(of_data.lacks_data());
+  update.mutable_sweep()->mutable_counts()->set_queued(0);
+  EXPECT_FALSE(of_data.Ask(update));
+  EXPECT_FALSE(of_data.lacks_data()) << "it has begun";
 }
 
 TEST_F(WatchTest, WhoWaitsIsToldThatThereIsNoWorkerAndHowToStartOne) {

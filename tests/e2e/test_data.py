@@ -163,6 +163,7 @@ def test_a_run_whose_worker_has_other_bytes_ends_and_says_so(home):
     second = run_cli(home, *command, "--set", "seed=1", "--data-folder", "second")
 
     assert second.code == 1 and "nothing can go on: job " in second.err and "has other bytes under the data set 'words'" in second.err, second
+    assert "which builds these are" not in second.err, "it is data that are lacking"
     # With the first bytes it goes on.
     third = run_cli(home, *command, "--set", "seed=1", "--data-folder", "first")
     assert third.code == 0, third

@@ -39,6 +39,17 @@ TEST(ExplainTest, AReadyJobIsStuckWhenNoneOfTheWorkersThatAreThereCanTakeIt) {
   EXPECT_FALSE(IsStuck({.state = Waiting{}, .demand = kWanted, .workers = {unable}}));
 }
 
+TEST(ExplainTest, AJobIsStuckForDataWhereTheyWouldBringItOn) {
+  const WorkerFact without{.name = "a", .state = WorkerState::kActive, .why_unable = "has no data set 'x'", .lacks_data = true};
+  const WorkerFact older{.name = "b", .state = WorkerState::kActive, .why_unable = "has no task 'x'"};
+  const WorkerFact able{.name = "c", .state = WorkerState::kActive};
+  WorkerFact gone = without;
+  gone.state = WorkerState::kGone;
+  EXPECT_TRUE(IsStuckForData({.state = Queued{}, .demand = kWanted, .workers = {older, without}}));
+  EXPECT_FALSE(IsStuckForData({.state = Queued{}, .demand = kWanted, .workers = {older, gone}}));
+  EXPECT_FALSE(IsStuckForData({.state = Queued{}, .demand = kWanted, .workers = {able, without}}));
+}
+
 TEST(ExplainTest, AReadyJobLacksWorkersWhenNoneIsThere) {
   const WorkerFact unable{.name = "a", .state = WorkerState::kActive, .why_unable = "has no task 'x'"};
   const WorkerFact gone{.name = "d", .state = WorkerState::kGone};

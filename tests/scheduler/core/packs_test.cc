@@ -76,6 +76,17 @@ TEST(AbilitiesTest, ADataSetCountsOnlyWithTheBytesThatTheStoreKnows) {
   EXPECT_EQ(WhyUnable(needs, Able()), "has no data set 'pg19'; 'longreach data import' or 'longreach data ensure' on its machine brings it");
 }
 
+TEST(AbilitiesTest, DataAloneAreLackingWhereTheBuildCouldDoIt) {
+  Needs needs = Work();
+  EXPECT_FALSE(LacksOnlyData(needs, Able())) << "nothing is";
+  needs.data_sets = {{.name = "enwik8", .sha256 = "ddddeeeeffff"}};
+  EXPECT_TRUE(LacksOnlyData(needs, Able())) << "other bytes";
+  needs.data_sets = {{.name = "pg19"}};
+  EXPECT_TRUE(LacksOnlyData(needs, Able()));
+  needs.experiment = "language";
+  EXPECT_FALSE(LacksOnlyData(needs, Able()));
+}
+
 TEST(AbilitiesTest, AllDataSetsOfAJobAreNeeded) {
   Needs needs = Work();
   needs.data_sets = {{.name = "enwik8", .sha256 = "aaaabbbbcccc"}, {.name = "tinyllama"}, {.name = "code", .sha256 = "111122223333"}};

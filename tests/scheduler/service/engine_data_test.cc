@@ -40,16 +40,18 @@ class EngineDataTest : public EngineFixture {
     data.set_sha256(std::string(64, digit));
     data.set_bytes(1000);
   }
-  // All that explain says of a job.
-  std::string Explained(const std::string& job) {
+  v1::ExplainJobResponse Explanation(const std::string& job) {
     v1::GetJobRequest request;
     request.set_job(job);
     const absl::StatusOr<v1::ExplainJobResponse> response = ExplainJob(store_->writer_connection(), request, engine_->board().Read());
     EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? *response : v1::ExplainJobResponse();
+  }
+  // All that explain says of a job.
+  std::string Explained(const std::string& job) {
+    const v1::ExplainJobResponse explanation = Explanation(job);
     std::string text;
-    if (response.ok()) {
-      for (const std::string& reason : response->reasons()) text += reason + "\n";
-    }
+    for (const std::string& reason : explanation.reasons()) text += reason + "\n";
     return text;
   }
   // The store's only job.
@@ -71,6 +73,7 @@ TEST_F(EngineDataTest, AJobWaitsForAWorkerThatHasItsData) {
   EXPECT_TRUE(without.Sync().leases().empty());
   EXPECT_NE(Explained(Job()).find("Worker 'name-of-without' has no data set 'novels'; 'longreach data import'"), std::string::npos)
       << Explained(Job());
+  EXPECT_TRUE(Explanation(Job()).lacks_data());
 
   TestWorker with = Worker("with");
   Announce(with, "novels", 'b');
