@@ -190,37 +190,10 @@ class Results final : public Command {
     v1::TableSpec asked = table;
     SetUsualAxes(spec, asked);
     const v1::TableSpec before = asked;
-    if (!rows_.empty()) asked.set_rows(rows_);
-    if (!columns_.empty()) asked.set_columns(columns_);
-    if (!metric_.empty()) asked.set_metric(metric_);
-    else if (rows_ == kStepAxis || columns_ == kStepAxis) asked.set_metric(std::string(kTrainingLoss));
-    if (asked.metric() == kTrainingLoss) RETURN_IF_ERROR(TakeLosses(asked));
-    if (step_bins_ > 0 && asked.rows() != kStepAxis && asked.columns() != kStepAxis) {
-      return UsageError("--step-bins: neither rows nor columns are steps", "add --rows step, or leave it out");
-    }
-    // The best of one metric may be the worst of another.
-    if (asked.metric() != before.metric() && (before.aggregate() == "max" || before.aggregate() == "min")) asked.clear_aggregate();
-    if (!aggregate_.empty()) asked.set_aggregate(aggregate_);
-    if (length_.has_value()) asked.set_length(*length_);
-    if (!slice_.empty()) asked.set_slice(slice_);
-    for (const std::string& only : only_) asked.add_only(only);
-    // They take the place of the length that a preset's table has.
-    const Only lengths(only_);
-    if (lengths.Of("length") != nullptr) asked.clear_length();
-    if (length_.value_or(0) > 0 && (asked.rows() == "length" || asked.columns() == "length")) {
-      return UsageError(fmt::format("--length {}: the test lengths are the table's {}", *length_, asked.rows() == "length" ? "rows" : "columns"),
-                        "leave it out, or choose other --rows and --columns");
-    }
+    RETURN_IF_ERROR(TakeOptions(asked));
     const bool axes_changed = asked.rows() != before.rows() || asked.columns() != before.columns();
-    const bool values_changed = asked.metric() != before.metric() ||
-                                asked.aggregate() != before.aggregate() ||
-                                asked.length() != before.length() || asked.slice() != before.slice() ||
-                                std::ranges::any_of(only_, [&asked](const std::string& only) {
-                                  const std::string axis = only.substr(0, only.find('='));
-                                  return axis != asked.rows() && axis != asked.columns();
-                                });
     // Fewer rows or columns; what stands in the others stays what it was.
-    if (!axes_changed && !values_changed) {
+    if (!axes_changed && !AsksForOtherValues(before, asked)) {
       *table.mutable_only() = asked.only();
       return absl::OkStatus();
     }
@@ -228,17 +201,8 @@ class Results final : public Command {
       return UsageError(fmt::format("rows and columns are both '{}'", asked.rows()),
                         "give the other axis with --rows or --columns");
     }
-    if (axes_changed) {
-      asked.clear_row_order();
-      asked.clear_column_order();
-      asked.clear_extra_columns();
-      asked.clear_gain();
-    }
-    // "Best of ..." is of the aggregate that the table had.
-    if (!aggregate_.empty() && aggregate_ != before.aggregate()) {
-      auto& extra = *asked.mutable_extra_columns();
-      extra.erase(std::remove_if(extra.begin(), extra.end(), [](const v1::ExtraColumn& one) { return !one.sweep().empty(); }), extra.end());
-    }
+    if (axes_changed) DropWhatIsOfAxes(asked);
+    if (!aggregate_.empty() && aggregate_ != before.aggregate()) DropWhatIsOfAggregate(asked);
     if (published_ && !table.published().empty()) {
       return UsageError(
           "--published: the published table holds other values than those asked for",
@@ -249,6 +213,59 @@ class Results final : public Command {
     asked.clear_title();
     table = asked;
     return absl::OkStatus();
+  }
+
+  // In the place of what the table says itself, whose axes are set.
+  absl::Status TakeOptions(v1::TableSpec& asked) const {
+    const std::string metric = asked.metric(), aggregate = asked.aggregate();
+    if (!rows_.empty()) asked.set_rows(rows_);
+    if (!columns_.empty()) asked.set_columns(columns_);
+    if (!metric_.empty()) asked.set_metric(metric_);
+    else if (rows_ == kStepAxis || columns_ == kStepAxis) asked.set_metric(std::string(kTrainingLoss));
+    if (asked.metric() == kTrainingLoss) RETURN_IF_ERROR(TakeLosses(asked));
+    if (step_bins_ > 0 && asked.rows() != kStepAxis && asked.columns() != kStepAxis) {
+      return UsageError("--step-bins: neither rows nor columns are steps", "add --rows step, or leave it out");
+    }
+    // The best of one metric may be the worst of another.
+    if (asked.metric() != metric && (aggregate == "max" || aggregate == "min")) asked.clear_aggregate();
+    if (!aggregate_.empty()) asked.set_aggregate(aggregate_);
+    if (!slice_.empty()) asked.set_slice(slice_);
+    for (const std::string& only : only_) asked.add_only(only);
+    return TakeLengths(asked);
+  }
+
+  absl::Status TakeLengths(v1::TableSpec& asked) const {
+    if (length_.has_value()) asked.set_length(*length_);
+    // They take the place of the length that a preset's table has.
+    const Only lengths(only_);
+    if (lengths.Of("length") != nullptr) asked.clear_length();
+    if (length_.value_or(0) > 0 && (asked.rows() == "length" || asked.columns() == "length")) {
+      return UsageError(fmt::format("--length {}: the test lengths are the table's {}", *length_, asked.rows() == "length" ? "rows" : "columns"),
+                        "leave it out, or choose other --rows and --columns");
+    }
+    return absl::OkStatus();
+  }
+
+  // In cells of the same rows and columns.
+  bool AsksForOtherValues(const v1::TableSpec& before, const v1::TableSpec& asked) const {
+    return asked.metric() != before.metric() || asked.aggregate() != before.aggregate() || asked.length() != before.length() || asked.slice() != before.slice() ||
+           std::ranges::any_of(only_, [&asked](const std::string& only) {
+             const std::string axis = only.substr(0, only.find('='));
+             return axis != asked.rows() && axis != asked.columns();
+           });
+  }
+
+  static void DropWhatIsOfAxes(v1::TableSpec& table) {
+    table.clear_row_order();
+    table.clear_column_order();
+    table.clear_extra_columns();
+    table.clear_gain();
+  }
+
+  // "Best of ..." is of the aggregate that the table had.
+  static void DropWhatIsOfAggregate(v1::TableSpec& table) {
+    auto& extra = *table.mutable_extra_columns();
+    extra.erase(std::remove_if(extra.begin(), extra.end(), [](const v1::ExtraColumn& one) { return !one.sweep().empty(); }), extra.end());
   }
 
   // What a preset's table says of tests has no meaning for losses of training.
