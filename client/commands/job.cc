@@ -41,6 +41,55 @@ void PrintFailure(Session& session, Connection& connection, const v1::Job& job) 
   session.out() << fmt::format("\nto repeat it by itself\n  {}\n", RepeatCommand(session, job));
 }
 
+Grid AttemptsOf(const v1::GetJobResponse& response) {
+  Grid attempts;
+  attempts.columns = {{"attempt", "ATTEMPT", true}, {"worker", "WORKER"},  {"outcome", "OUTCOME"},
+                      {"started_at", "STARTED"},    {"ended_at", "ENDED"}, {"members", "JOBS", true},
+                      {"engine", "ENGINE"},         {"device", "DEVICE"},  {"threads", "THREADS", true},
+                      {"build", "BUILD"},           {"detail", "DETAIL"}};
+  for (const v1::AttemptInfo& one : response.attempts()) {
+    attempts.rows.push_back({NumberCell(one.attempt()), TextCell(one.worker_name()),
+                             TextCell(one.outcome().empty() ? "running" : one.outcome()),
+                             TextCell(HumanTime(one.started_at())), TextCell(HumanTime(one.ended_at())),
+                             NumberCell(one.members()), TextCell(one.engine()), TextCell(one.device()),
+                             one.threads() > 0 ? NumberCell(one.threads()) : MissingCell(), TextCell(one.build()), TextCell(one.detail())});
+  }
+  return attempts;
+}
+
+Grid MeasurementsOf(const v1::GetJobResponse& response) {
+  Grid measured;
+  measured.columns = {
+      {"metric", "METRIC"}, {"length", "LENGTH", true}, {"slice", "SLICE"}, {"value", "VALUE", true}};
+  for (const v1::Measurement& one : response.measurements()) {
+    measured.rows.push_back(
+        {TextCell(one.metric()), one.length() == 0 ? TextCell("all") : NumberCell(one.length()),
+         TextCell(one.slice()), NumberCell(one.value(), fmt::format("{:.6g}", one.value()))});
+  }
+  return measured;
+}
+
+Grid ArtifactsOf(const v1::GetJobResponse& response) {
+  Grid artifacts;
+  artifacts.columns = {
+      {"kind", "ARTIFACT"}, {"step", "STEP", true}, {"bytes", "BYTES", true}, {"sha256", "SHA-256"}};
+  for (const v1::ArtifactInfo& one : response.artifacts()) {
+    artifacts.rows.push_back(
+        {TextCell(one.kind()), NumberCell(one.step()), NumberCell(one.bytes()), TextCell(one.sha256())});
+  }
+  return artifacts;
+}
+
+// Of its curve, which -o json has.
+void PrintLosses(const v1::GetJobResponse& response, std::ostream& out) {
+  if (response.progress().empty()) return;
+  const v1::ProgressPoint& last = *response.progress().rbegin();
+  out << fmt::format("  training loss {:.4g} at step {}\n", last.loss(), last.step());
+  std::vector<double> losses;
+  for (const v1::ProgressPoint& point : response.progress()) losses.push_back(point.loss());
+  if (const std::string curve = Sparkline(losses, kCurveWidth); !curve.empty()) out << "    " << curve << "\n";
+}
+
 void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
   const v1::Job& job = response.job();
   out << fmt::format("job {}\n", Printable(job.id()));
@@ -49,14 +98,7 @@ void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
                      ShortestNumber(job.learning_rate()), job.seed());
   out << fmt::format("  {}{}, step {} of {}\n", ShownState(job.state()), job.diverged() ? " (diverged)" : "",
                      job.step(), job.steps());
-  // Of its curve, which -o json has.
-  if (response.progress_size() > 0) {
-    const v1::ProgressPoint& last = *response.progress().rbegin();
-    out << fmt::format("  training loss {:.4g} at step {}\n", last.loss(), last.step());
-    std::vector<double> losses;
-    for (const v1::ProgressPoint& point : response.progress()) losses.push_back(point.loss());
-    if (const std::string curve = Sparkline(losses, kCurveWidth); !curve.empty()) out << "    " << curve << "\n";
-  }
+  PrintLosses(response, out);
   if (job.has_score()) out << fmt::format("  score {:.4f}\n", job.score());
   if (job.failures() > 0 || job.losses() > 0) {
     out << fmt::format("  {}, {} of a worker\n", Count(job.failures(), "failure"),
@@ -72,38 +114,9 @@ void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
     out << "  " << Printable(line) << "\n";
   }
 
-  Grid attempts;
-  attempts.columns = {{"attempt", "ATTEMPT", true}, {"worker", "WORKER"},  {"outcome", "OUTCOME"},
-                      {"started_at", "STARTED"},    {"ended_at", "ENDED"}, {"members", "JOBS", true},
-                      {"engine", "ENGINE"},         {"device", "DEVICE"},  {"threads", "THREADS", true},
-                      {"build", "BUILD"},           {"detail", "DETAIL"}};
-  for (const v1::AttemptInfo& one : response.attempts()) {
-    attempts.rows.push_back({NumberCell(one.attempt()), TextCell(one.worker_name()),
-                             TextCell(one.outcome().empty() ? "running" : one.outcome()),
-                             TextCell(HumanTime(one.started_at())), TextCell(HumanTime(one.ended_at())),
-                             NumberCell(one.members()), TextCell(one.engine()), TextCell(one.device()),
-                             one.threads() > 0 ? NumberCell(one.threads()) : MissingCell(), TextCell(one.build()), TextCell(one.detail())});
+  for (const Grid& grid : {AttemptsOf(response), MeasurementsOf(response), ArtifactsOf(response)}) {
+    if (!grid.rows.empty()) out << "\n" << GridAsTable(grid, false);
   }
-  if (!attempts.rows.empty()) out << "\n" << GridAsTable(attempts, false);
-
-  Grid measured;
-  measured.columns = {
-      {"metric", "METRIC"}, {"length", "LENGTH", true}, {"slice", "SLICE"}, {"value", "VALUE", true}};
-  for (const v1::Measurement& one : response.measurements()) {
-    measured.rows.push_back(
-        {TextCell(one.metric()), one.length() == 0 ? TextCell("all") : NumberCell(one.length()),
-         TextCell(one.slice()), NumberCell(one.value(), fmt::format("{:.6g}", one.value()))});
-  }
-  if (!measured.rows.empty()) out << "\n" << GridAsTable(measured, false);
-
-  Grid artifacts;
-  artifacts.columns = {
-      {"kind", "ARTIFACT"}, {"step", "STEP", true}, {"bytes", "BYTES", true}, {"sha256", "SHA-256"}};
-  for (const v1::ArtifactInfo& one : response.artifacts()) {
-    artifacts.rows.push_back(
-        {TextCell(one.kind()), NumberCell(one.step()), NumberCell(one.bytes()), TextCell(one.sha256())});
-  }
-  if (!artifacts.rows.empty()) out << "\n" << GridAsTable(artifacts, false);
 }
 
 class JobCommand final : public Command {
