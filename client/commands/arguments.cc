@@ -11,6 +11,7 @@
 #include "client/output/text.h"
 #include "client/spec/presets.h"
 #include "proto/base/text.h"
+#include "proto/base/utf8.h"
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/settings.h"
@@ -18,10 +19,7 @@
 namespace longreach::client {
 
 std::string WhyNoText(const std::string& word) {
-  for (std::string_view rest = word; !rest.empty();) {
-    if (TakeCodePoint(rest) < 0) return fmt::format("'{}' is not UTF-8", Printable(word));
-  }
-  return "";
+  return FirstNotUtf8(word) ? fmt::format("'{}' is not UTF-8", Printable(word)) : "";
 }
 
 std::string CheckCount(const std::string& word) {

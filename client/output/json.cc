@@ -7,6 +7,7 @@
 
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/base/utf8.h"
 
 namespace longreach::client {
 namespace {

@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "proto/base/text.h"
+#include "proto/base/utf8.h"
 
 namespace longreach::client {
 namespace {
@@ -36,26 +37,6 @@ std::string WithUnit(double value, double base, std::initializer_list<const char
 }
 
 }  // namespace
-
-int32_t TakeCodePoint(std::string_view& text) {
-  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const int length = first < 0x80         ? 1
-                     : (first >> 5) == 6  ? 2
-                     : (first >> 4) == 14 ? 3
-                     : (first >> 3) == 30 ? 4
-                                          : 0;
-  int32_t point = length == 1 ? first : first & (0xff >> (length + 1));
-  bool valid = length > 0 && text.size() >= static_cast<size_t>(length);
-  for (int i = 1; valid && i < length; ++i) {
-    valid = (byte(i) >> 6) == 2;
-    point = (point << 6) | (byte(i) & 0x3f);
-  }
-  constexpr int32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  valid = valid && point >= kSmallest[length] && point <= 0x10ffff && !(point >= 0xd800 && point < 0xe000);
-  text.remove_prefix(valid ? length : 1);
-  return valid ? point : -1;
-}
 
 bool IsControl(int32_t point) {
   const auto within = [point](int32_t first, int32_t last) { return point >= first && point <= last; };

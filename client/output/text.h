@@ -10,10 +10,7 @@
 
 namespace longreach::client {
 
-// Takes the first code point off `text`. Returns -1 for a byte that begins none; then one byte is taken.
-int32_t TakeCodePoint(std::string_view& text);
-
-// Whether a terminal or an editor would obey it instead of showing it; also of -1, which is no character.
+// Whether a terminal or an editor would obey it instead of showing it; also of -1, which is no character (TakeCodePoint()).
 bool IsControl(int32_t point);
 
 // Valid UTF-8 without control characters.

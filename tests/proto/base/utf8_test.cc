@@ -2,8 +2,32 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace longreach {
 namespace {
+
+TEST(TakeCodePointTest, TakesTheBytesOfACharacterOrTheOneThatBeginsNone) {
+  // Each with the last byte that it may have, or the first that it may not.
+  const std::pair<std::string_view, int32_t> cases[] = {
+      {std::string_view("\0z", 2), 0},  {"\x7fz", 0x7f},              {"\xc2\x80z", 0x80},           {"\xdf\xbfz", 0x7ff},
+      {"\xe0\xa0\x80z", 0x800},        {"\xed\x9f\xbfz", 0xd7ff},     {"\xee\x80\x80z", 0xe000},     {"\xf0\x90\x80\x80z", 0x10000},
+      {"\xf4\x8f\xbf\xbfz", 0x10ffff}, {"\x80", -1},                  {"\xc1\xbf", -1},             {"\xe0\x9f\xbf", -1},
+      {"\xed\xa0\x80", -1},            {"\xf0\x8f\xbf\xbf", -1},      {"\xf4\x90\x80\x80", -1},      {"\xf8\x88\x80\x80\x80", -1},
+      {"\xff", -1},                    {"\xc3", -1},                  {"\xe2\x82", -1},             {"\xf0\x9f\x98", -1},
+      {"\xe2z", -1}};
+  for (const auto& [bytes, point] : cases) {
+    std::string_view rest = bytes;
+    EXPECT_EQ(TakeCodePoint(rest), point) << bytes;
+    EXPECT_EQ(rest, point < 0 ? bytes.substr(1) : "z") << bytes;
+  }
+}
+
+TEST(FirstNotUtf8Test, IsWhereTheFirstSuchByteIs) {
+  EXPECT_EQ(FirstNotUtf8(""), std::nullopt);
+  EXPECT_EQ(FirstNotUtf8("a\xc3\xa9"), std::nullopt);
+  EXPECT_EQ(FirstNotUtf8("a\xc3\xa9\xe2\x82"), 3u);
+}
 
 TEST(ValidUtf8Test, KeepsWhatIsTextAndReplacesTheRest) {
   const std::string kept = "a\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80";

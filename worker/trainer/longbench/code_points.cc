@@ -3,6 +3,10 @@
 #include <locale.h>
 #include <wctype.h>
 
+#include <cstdint>
+
+#include "proto/base/utf8.h"
+
 namespace longreach::longbench {
 
 namespace {
@@ -15,37 +19,13 @@ locale_t Letters() {
   return letters;
 }
 
-// Bytes of a sequence that begins with `lead`; 0: none does.
-size_t LengthOf(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead < 0xE0) return 2;
-  if (lead >= 0xE0 && lead < 0xF0) return 3;
-  if (lead >= 0xF0 && lead < 0xF5) return 4;
-  return 0;
-}
-
-bool IsScalar(char32_t c, size_t length) {
-  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  return c >= kSmallest[length] && c <= 0x10FFFF && !(c >= 0xD800 && c <= 0xDFFF);
-}
-
 }  // namespace
 
 std::u32string Decode(std::string_view utf8) {
   std::u32string text;
-  for (size_t i = 0; i < utf8.size();) {
-    const unsigned char lead = static_cast<unsigned char>(utf8[i]);
-    const size_t length = LengthOf(lead);
-    char32_t c = length <= 1 ? lead : lead & (0x7F >> length);
-    bool good = length > 0 && i + length <= utf8.size();
-    for (size_t j = 1; good && j < length; ++j) {
-      const unsigned char next = static_cast<unsigned char>(utf8[i + j]);
-      good = (next & 0xC0) == 0x80;
-      c = c << 6 | (next & 0x3F);
-    }
-    good = good && IsScalar(c, length);
-    text.push_back(good ? c : kReplacement);
-    i += good ? length : 1;
+  while (!utf8.empty()) {
+    const int32_t point = TakeCodePoint(utf8);
+    text.push_back(point < 0 ? kReplacement : static_cast<char32_t>(point));
   }
   return text;
 }
