@@ -84,6 +84,27 @@ absl::Status Read(std::string_view text, uint64_t room, SafetensorsHeader& heade
   return absl::OkStatus();
 }
 
+// How many bytes lie before the tensors', by the first kSafetensorsLengthBytes of the file.
+absl::StatusOr<size_t> BytesBeforePayload(std::string_view begin, uint64_t file_bytes) {
+  if (begin.size() < kSafetensorsLengthBytes) {
+    return absl::DataLossError(Text("is too short (", file_bytes, " bytes) to be a safetensors file"));
+  }
+  uint64_t length = 0;
+  for (size_t i = 0; i < kSafetensorsLengthBytes; ++i) length |= uint64_t{static_cast<uint8_t>(begin[i])} << (8 * i);
+  if (length > kMaxHeader || length > file_bytes - kSafetensorsLengthBytes) {
+    return absl::DataLossError(Text("its header is said to have ", length, " bytes, which the file has no room for"));
+  }
+  return kSafetensorsLengthBytes + length;
+}
+
+// Of those bytes.
+absl::StatusOr<SafetensorsHeader> ParseBegin(std::string_view before_payload, uint64_t file_bytes) {
+  SafetensorsHeader header;
+  header.payload_begin = before_payload.size();
+  RETURN_IF_ERROR(Read(before_payload.substr(kSafetensorsLengthBytes), file_bytes - before_payload.size(), header));
+  return header;
+}
+
 }  // namespace
 
 int64_t SafetensorsEntry::count() const {
@@ -99,22 +120,16 @@ absl::StatusOr<SafetensorsHeader> SafetensorsHeader::Parse(std::string_view file
   return ParseBegin(file.substr(0, before_payload), file.size());
 }
 
-absl::StatusOr<size_t> SafetensorsHeader::BytesBeforePayload(std::string_view begin, uint64_t file_bytes) {
-  if (begin.size() < kSafetensorsLengthBytes) {
-    return absl::DataLossError(Text("is too short (", file_bytes, " bytes) to be a safetensors file"));
-  }
-  uint64_t length = 0;
-  for (size_t i = 0; i < kSafetensorsLengthBytes; ++i) length |= uint64_t{static_cast<uint8_t>(begin[i])} << (8 * i);
-  if (length > kMaxHeader || length > file_bytes - kSafetensorsLengthBytes) {
-    return absl::DataLossError(Text("its header is said to have ", length, " bytes, which the file has no room for"));
-  }
-  return kSafetensorsLengthBytes + length;
-}
-
-absl::StatusOr<SafetensorsHeader> SafetensorsHeader::ParseBegin(std::string_view before_payload, uint64_t file_bytes) {
-  SafetensorsHeader header;
-  header.payload_begin = before_payload.size();
-  RETURN_IF_ERROR(Read(before_payload.substr(kSafetensorsLengthBytes), file_bytes - before_payload.size(), header));
+absl::StatusOr<SafetensorsHeader> SafetensorsHeader::ReadFrom(const FileToRead& file) {
+  const auto damaged = [&file](const absl::Status& why) { return absl::DataLossError(Text(file.file().string(), ": ", why.message())); };
+  std::string begin(static_cast<size_t>(std::min<uint64_t>(kSafetensorsLengthBytes, file.bytes())), '\0');
+  RETURN_IF_ERROR(file.Read(0, begin));
+  const absl::StatusOr<size_t> before_payload = BytesBeforePayload(begin, file.bytes());
+  if (!before_payload.ok()) return damaged(before_payload.status());
+  begin.resize(*before_payload);
+  RETURN_IF_ERROR(file.Read(0, begin));
+  absl::StatusOr<SafetensorsHeader> header = ParseBegin(begin, file.bytes());
+  if (!header.ok()) return damaged(header.status());
   return header;
 }
 

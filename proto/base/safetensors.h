@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/base/file_to_read.h"
 #include "proto/base/status.h"
 
 namespace longreach {
@@ -29,10 +30,8 @@ struct SafetensorsHeader {
   // Of a file's bytes, all of them. Every tensor lies within the file and has the size that its shape says, and together they
   // fill it without overlap or hole. DATA_LOSS with the reason, which does not name the file.
   static absl::StatusOr<SafetensorsHeader> Parse(std::string_view file);
-  // The same of a file that is not in memory: how many of its bytes lie before the tensors', by its first kSafetensorsLengthBytes, and
-  // what these say. DATA_LOSS as above.
-  static absl::StatusOr<size_t> BytesBeforePayload(std::string_view begin, uint64_t file_bytes);
-  static absl::StatusOr<SafetensorsHeader> ParseBegin(std::string_view before_payload, uint64_t file_bytes);
+  // The same of a file on disk, of which no more than the header is read. DATA_LOSS with the file and the reason.
+  static absl::StatusOr<SafetensorsHeader> ReadFrom(const FileToRead& file);
 
   const SafetensorsEntry* Find(const std::string& name) const;
   std::string Metadata(const std::string& key) const;  // "" when there is none.

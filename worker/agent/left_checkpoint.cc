@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "proto/base/file_to_read.h"
 #include "proto/base/safetensors.h"
 #include "proto/base/sha256.h"
 #include "proto/base/text.h"
@@ -41,31 +41,18 @@ std::optional<uint64_t> NumberOf(const std::filesystem::path& folder) {
   return number && *number > 0 ? std::optional<uint64_t>(*number) : std::nullopt;
 }
 
-absl::StatusOr<SafetensorsHeader> ReadHeader(const std::filesystem::path& file) {
-  std::error_code error;
-  const uint64_t bytes = std::filesystem::file_size(file, error);
-  if (error) return absl::DataLossError(error.message());
-  std::ifstream in(file, std::ios::binary);
-  const auto read = [&in](std::string& to, size_t from, size_t size) {
-    to.resize(size);
-    in.read(to.data() + from, static_cast<std::streamsize>(size - from));
-    return !in.fail();
-  };
-  std::string begin;
-  if (!read(begin, 0, kSafetensorsLengthBytes)) return absl::DataLossError("cannot be read");
-  ASSIGN_OR_RETURN(const size_t before_payload, SafetensorsHeader::BytesBeforePayload(begin, bytes));
-  if (!read(begin, begin.size(), before_payload)) return absl::DataLossError("cannot be read");
-  return SafetensorsHeader::ParseBegin(begin, bytes);
-}
-
+// Errors name the file.
 absl::StatusOr<LeftCheckpoint> ReadWhole(const std::filesystem::path& file) {
-  ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadHeader(file));
+  ASSIGN_OR_RETURN(const FileToRead opened, FileToRead::Open(file));
+  ASSIGN_OR_RETURN(const SafetensorsHeader header, SafetensorsHeader::ReadFrom(opened));
   const std::optional<int64_t> step = ParseInteger(header.Metadata("step"));
   if (header.Metadata("kind") != "checkpoint" || !step || *step < 0 || *step > std::numeric_limits<int>::max()) {
-    return absl::DataLossError("is not a checkpoint");
+    return absl::DataLossError(fmt::format("{} is not a checkpoint", file.string()));
   }
   ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(file, header.payload_begin));
-  if (sha256 != header.Metadata("payload_sha256")) return absl::DataLossError("its bytes are not those that were written (SHA-256 differs)");
+  if (sha256 != header.Metadata("payload_sha256")) {
+    return absl::DataLossError(fmt::format("{}: its bytes are not those that were written (SHA-256 differs)", file.string()));
+  }
   return LeftCheckpoint{.checkpoint = {.file = file, .step = static_cast<int>(*step)}, .jobs = Split(header.Metadata("jobs"), '\n')};
 }
 
@@ -90,7 +77,7 @@ absl::StatusOr<LeftCheckpoint> NewestWholeCheckpoint(const std::filesystem::path
   for (const std::filesystem::path& file : CheckpointsIn(folder)) {
     absl::StatusOr<LeftCheckpoint> found = ReadWhole(file);
     if (found.ok()) return found;
-    wrong.push_back(fmt::format("{}: {}", file.filename().string(), std::string(found.status().message())));
+    wrong.emplace_back(found.status().message());
   }
   return absl::NotFoundError(Join(wrong, "; "));
 }

@@ -1,7 +1,6 @@
 #include "worker/trainer/checkpoint/safetensors.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "proto/base/file_to_read.h"
 #include "proto/base/text.h"
 
 namespace longreach::trainer {
@@ -87,27 +87,6 @@ absl::Status SyncFolder(const std::filesystem::path& folder) {
   return absl::OkStatus();
 }
 
-// A pipe without a writer would be waited for.
-Descriptor OpenToRead(const std::filesystem::path& file) { return {::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; }
-
-absl::Status CannotOpen(const std::filesystem::path& file) {
-  if (errno == ENOENT || errno == ENOTDIR) return absl::NotFoundError(Text("no file ", file.string()));
-  return Errno(absl::StatusCode::kDataLoss, "open", file);
-}
-
-// As many bytes as `to` has room for, which lie in the file from `begin` on.
-absl::Status ReadAll(const Descriptor& from, uint64_t begin, std::span<char> to, const std::filesystem::path& file) {
-  while (!to.empty()) {
-    const ssize_t got = ::pread(from.fd, to.data(), to.size(), static_cast<off_t>(begin));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Errno(absl::StatusCode::kDataLoss, "read", file);
-    if (got == 0) return absl::DataLossError(Text(file.string(), ": ends before its byte ", begin, ": it was cut off meanwhile"));
-    begin += static_cast<uint64_t>(got);
-    to = to.subspan(static_cast<size_t>(got));
-  }
-  return absl::OkStatus();
-}
-
 template <typename T>
 absl::StatusOr<std::vector<T>> Values(const SafetensorsFile& file, const std::string& name,
                                       std::string_view dtype) {
@@ -124,42 +103,28 @@ absl::StatusOr<std::vector<T>> Values(const SafetensorsFile& file, const std::st
 }  // namespace
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::filesystem::path& file) {
-  const Descriptor opened = OpenToRead(file);
-  if (opened.fd < 0) return CannotOpen(file);
-  const auto damaged = [&](std::string_view why) { return absl::DataLossError(Text(file.string(), ": ", why)); };
-  struct stat status {};
-  if (::fstat(opened.fd, &status) != 0) return Errno(absl::StatusCode::kDataLoss, "look at", file);
-  if (!S_ISREG(status.st_mode)) return absl::DataLossError(Text(file.string(), " is not a regular file"));
+  ASSIGN_OR_RETURN(const FileToRead opened, FileToRead::Open(file));
   SafetensorsFile result;
   result.file_ = file;
-  result.file_bytes_ = static_cast<uint64_t>(status.st_size);
-  std::string begin(static_cast<size_t>(std::min<uint64_t>(kSafetensorsLengthBytes, result.file_bytes_)), '\0');
-  RETURN_IF_ERROR(ReadAll(opened, 0, begin, file));
-  const absl::StatusOr<size_t> before_payload = SafetensorsHeader::BytesBeforePayload(begin, result.file_bytes_);
-  if (!before_payload.ok()) return damaged(std::string(before_payload.status().message()));
-  begin.resize(*before_payload);
-  RETURN_IF_ERROR(ReadAll(opened, 0, begin, file));
-  absl::StatusOr<SafetensorsHeader> header = SafetensorsHeader::ParseBegin(begin, result.file_bytes_);
-  if (!header.ok()) return damaged(std::string(header.status().message()));
-  result.header_ = *std::move(header);
+  result.file_bytes_ = opened.bytes();
+  ASSIGN_OR_RETURN(result.header_, SafetensorsHeader::ReadFrom(opened));
   return result;
 }
 
 absl::Status SafetensorsFile::Read(uint64_t begin, std::span<char> to) const {
   if (to.empty()) return absl::OkStatus();
   // Opened anew each time: a pack may go on from as many files as it has members, and a process have fewer open.
-  const Descriptor opened = OpenToRead(file_);
-  return opened.fd < 0 ? CannotOpen(file_) : ReadAll(opened, header_.payload_begin + begin, to, file_);
+  ASSIGN_OR_RETURN(const FileToRead opened, FileToRead::Open(file_));
+  return opened.Read(header_.payload_begin + begin, to);
 }
 
 absl::Status SafetensorsFile::Give(uint64_t begin, uint64_t end, const TakeBytes& take) const {
   constexpr uint64_t kPiece = 1 << 20;
-  const Descriptor opened = OpenToRead(file_);
-  if (opened.fd < 0) return CannotOpen(file_);
+  ASSIGN_OR_RETURN(const FileToRead opened, FileToRead::Open(file_));
   std::vector<char> piece;
   for (; begin < end; begin += piece.size()) {
     piece.resize(static_cast<size_t>(std::min(kPiece, end - begin)));
-    RETURN_IF_ERROR(ReadAll(opened, header_.payload_begin + begin, piece, file_));
+    RETURN_IF_ERROR(opened.Read(header_.payload_begin + begin, piece));
     RETURN_IF_ERROR(take({piece.data(), piece.size()}));
   }
   return absl::OkStatus();

@@ -19,9 +19,8 @@ namespace longreach::trainer {
 // Takes some bytes, which are there until it returns.
 using TakeBytes = std::function<absl::Status(std::string_view piece)>;
 
-// One that lies on disk: its tensors' bytes are read when they are asked for, and are not kept, as such files are as large as the memory. They
-// are not mapped: there a disk that fails, or a file that was cut off, is a signal that ends the process, and here it is DATA_LOSS, and
-// another checkpoint will do. The file is not to be changed meanwhile.
+// One that lies on disk: its tensors' bytes are read when they are asked for, and are not kept, as such files are as large as the memory. Where
+// they cannot be read (FileToRead), another checkpoint will do. The file is not to be changed meanwhile.
 class SafetensorsFile {
  public:
   // Reads the header. NOT_FOUND, or DATA_LOSS with file and reason.
