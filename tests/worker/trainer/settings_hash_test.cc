@@ -1,0 +1,65 @@
+// Checkpoints go on under the settings that they were made with, by this hash: were it another one for the same settings, those of trainings
+// that an update of Longreach interrupts would be lost.
+#include <gtest/gtest.h>
+
+#include "worker/trainer/checkpoint/checkpoint.h"
+
+namespace longreach::trainer {
+namespace {
+
+// Nothing but the prompts is as it is by default, and everything is there that is left out of the hash where it is not.
+PackSettings AllSet() {
+  PackSettings s;
+  s.experiment = "llama";
+  s.task = "text";
+  s.encoding = "rope";
+  s.randomized = true;
+  s.data = "books";
+  s.model = {.layers = 6, .embedding_dim = 96, .heads = 12, .mlp_dim = 300, .dropout = 0.25, .kerple_shared = true, .break_symmetry = true,
+             .sandwich_dim = 64, .learned_rows = 1024, .decoder_layers = 7, .classes = 10, .row_delimiter = false, .count_delimiters = false,
+             .pixel_embedding = PackSettings::Model::PixelEmbedding::kLinear, .kv_heads = 4, .rope_theta = 500'000, .attention_scale = 1.5,
+             .attention_scale_from = 2048, .attention_scale_growth = 0.0625, .folder = "tinyllama"};
+  s.positions = {.max_position = 4096, .randomized_by = PackSettings::Positions::RandomizedBy::kPosition, .relative_as_released = true,
+                 .shift_max = 17, .shift_at_test = PackSettings::Positions::ShiftAtTest::kZero, .rope_scaling = "yarn", .rope_factor = 8,
+                 .original_length = 2048};
+  s.training = {.steps = 30'000, .batch_size = 16, .lengths = {128, 512}, .clip_norm = 0.5, .data_seed = 4'000'000'000, .warmup_steps = 20,
+                .final_rate = 0.05, .weight_decay = 0.01, .trainable = PackSettings::Training::Trainable::kHeadScales,
+                .scale_bound = PackSettings::Training::ScaleBound::kRelu, .scale_lower_bound = 0.75, .mixture = {"books", "code"},
+                .mixture_weights = {1, 0.1}};
+  s.evaluation = {.lengths = {256, 1024}, .examples = 100, .dropout = true, .seed = 7, .attention_lengths = {256}, .stride = 64,
+                  .perplexity_protocol = PackSettings::Evaluation::PerplexityProtocol::kYarn, .position_bins = 32,
+                  .attention_scales = {1, 1.25}, .passkey_lengths = {1024, 2048}, .passkey_depths = 5, .passkey_tests = 20,
+                  .longbench = "longbench", .longbench_tasks = {"qasper", "trec"}, .longbench_window = 3500, .longbench_beams = 1,
+                  .longbench_samples = 50};
+  return s;
+}
+
+// A setting that comes new is left out of the hash where it is what was done before.
+TEST(SettingsHashTest, IsWhatItWasForCheckpointsThatAreThereAlready) {
+  EXPECT_EQ(SettingsHash({}), "7f0877fe7ac49c828631b884f734ae563ce99b6acb85154dc7e1bcdb2ad096c1");
+  EXPECT_EQ(SettingsHash(AllSet()), "65fc401be35b7e3e48804c375942328c3f3400d966a6c8050311595ddea3c6ad");
+}
+
+TEST(SettingsHashTest, IsWhatItWasWhereAWordStandsForAnother) {
+  PackSettings landmark = AllSet();
+  landmark.evaluation.passkey_prompts = "landmark";
+  landmark.evaluation.perplexity_protocol = PackSettings::Evaluation::PerplexityProtocol::kNopeInOrder;
+  EXPECT_EQ(SettingsHash(landmark), "c03c0f1899ea756fad21f53f4cc1f817adf559f3f508480405888d30bf641c11");
+  // Of no published model; of no LLaMA decoder.
+  PackSettings drawn = AllSet();
+  drawn.model.folder = "";
+  EXPECT_EQ(SettingsHash(drawn), "2c1ff42e3c85921ae883ae3f5664b6de9547c67e82b0c6346e68c657e512088b");
+  PackSettings images = AllSet();
+  images.experiment = "images";
+  EXPECT_EQ(SettingsHash(images), "f2d0b918fd933087be96cf7451ea17f98dc4d4f31237eb8be012e15d14b63435");
+}
+
+TEST(SettingsHashTest, WhatIsFoundInDataSetsIsNoPartOfIt) {
+  PackSettings settings = AllSet();
+  settings.model.tokenizer_sha256 = "9e55";
+  settings.model.vocabulary = 32'000;
+  EXPECT_EQ(SettingsHash(settings), SettingsHash(AllSet()));
+}
+
+}  // namespace
+}  // namespace longreach::trainer
