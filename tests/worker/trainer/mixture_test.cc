@@ -8,7 +8,7 @@
 
 #include "tests/worker/trainer/published_fixture.h"
 #include "worker/data/import_text.h"
-#include "worker/trainer/checkpoint/checkpoint.h"
+#include "worker/trainer/checkpoint/settings_hash.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/random/random_stream.h"
 

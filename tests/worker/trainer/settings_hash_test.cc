@@ -1,8 +1,8 @@
 // Checkpoints go on under the settings that they were made with, by this hash: were it another one for the same settings, those of trainings
 // that an update of Longreach interrupts would be lost.
-#include <gtest/gtest.h>
+#include "worker/trainer/checkpoint/settings_hash.h"
 
-#include "worker/trainer/checkpoint/checkpoint.h"
+#include <gtest/gtest.h>
 
 namespace longreach::trainer {
 namespace {

@@ -10,6 +10,7 @@
 #include "proto/base/sha256.h"
 #include "proto/base/text.h"
 #include "worker/trainer/checkpoint/member_checkpoint.h"
+#include "worker/trainer/checkpoint/settings_hash.h"
 
 namespace longreach::trainer {
 
@@ -192,98 +193,6 @@ absl::StatusOr<MemberCheckpoint> ReadMember(FileCache& cache, const MemberFile& 
 }
 
 }  // namespace
-
-// Of experiments with a data set.
-static std::string DataSettings(const PackSettings& s) {
-  if (s.data.empty()) return "";
-  return Text("data=", s.data, "\ndecoder_layers=", s.model.decoder_layers, "\nclasses=", s.model.classes,
-              "\nrow_delimiter=", s.model.row_delimiter, "\ncount_delimiters=", s.model.count_delimiters,
-              "\npixel_embedding=", static_cast<int>(s.model.pixel_embedding), "\n");
-}
-
-// Of LLaMA decoders.
-static std::string LlamaSettings(const PackSettings& s) {
-  if (s.experiment != "llama") return "";
-  std::vector<std::string> scales;
-  for (const double scale : s.evaluation.attention_scales) scales.push_back(ShortestNumber(scale));
-  const std::string folder = s.model.folder.empty() ? "" : Text("folder=", s.model.folder, "\n");
-  return Text(folder, "kv_heads=", s.model.kv_heads, "\nrope_theta=", ShortestNumber(s.model.rope_theta),
-              "\nattention_scale=", ShortestNumber(s.model.attention_scale), "\nrope_scaling=", s.positions.rope_scaling,
-              "\nrope_factor=", ShortestNumber(s.positions.rope_factor), "\noriginal_length=", s.positions.original_length,
-              "\nwarmup_steps=", s.training.warmup_steps, "\nfinal_rate=", ShortestNumber(s.training.final_rate),
-              "\nweight_decay=", ShortestNumber(s.training.weight_decay), "\ntrainable=", static_cast<int>(s.training.trainable),
-              "\nscale_bound=", static_cast<int>(s.training.scale_bound),
-              "\nscale_lower_bound=", ShortestNumber(s.training.scale_lower_bound), "\nstride=", s.evaluation.stride,
-              "\nposition_bins=", s.evaluation.position_bins, "\nattention_scales=", Join(scales, ","), "\n");
-}
-
-// Left out where there are none, as it was before there could be any.
-static std::string AttentionSettings(const PackSettings& s) {
-  std::vector<std::string> lengths;
-  for (const int n : s.evaluation.attention_lengths) lengths.push_back(std::to_string(n));
-  return lengths.empty() ? "" : Text("attention_lengths=", Join(lengths, ","), "\n");
-}
-
-static std::string ScaleByPositionSettings(const PackSettings::Model& model) {
-  if (model.attention_scale_from == 0) return "";
-  return Text("attention_scale_from=", model.attention_scale_from,
-              "\nattention_scale_growth=", ShortestNumber(model.attention_scale_growth), "\n");
-}
-
-static std::string PasskeySettings(const PackSettings::Evaluation& evaluation) {
-  if (evaluation.passkey_lengths.empty()) return "";
-  std::vector<std::string> lengths;
-  for (const int n : evaluation.passkey_lengths) lengths.push_back(std::to_string(n));
-  // Those of landmark attention have no depths.
-  const bool depths = evaluation.passkey_prompts == "nope";
-  const std::string kind = depths ? Text("passkey_depths=", evaluation.passkey_depths) : Text("passkey_prompts=", evaluation.passkey_prompts);
-  return Text("passkey_lengths=", Join(lengths, ","), "\n", kind, "\npasskey_tests=", evaluation.passkey_tests, "\n");
-}
-
-// Left out where it is what it was before there was a choice.
-static std::string ProtocolSettings(const PackSettings::Evaluation& evaluation) {
-  using Protocol = PackSettings::Evaluation::PerplexityProtocol;
-  switch (evaluation.perplexity_protocol) {
-    case Protocol::kNope: return "";
-    case Protocol::kNopeInOrder: return "perplexity_protocol=nope_in_order\n";
-    case Protocol::kYarn: return "perplexity_protocol=yarn\n";
-  }
-  return "";
-}
-
-static std::string LongBenchSettings(const PackSettings::Evaluation& evaluation) {
-  if (evaluation.longbench.empty()) return "";
-  return Text("longbench=", evaluation.longbench, "\nlongbench_tasks=", Join(evaluation.longbench_tasks, ","),
-              "\nlongbench_window=", evaluation.longbench_window, "\nlongbench_beams=", evaluation.longbench_beams,
-              "\nlongbench_samples=", evaluation.longbench_samples, "\n");
-}
-
-static std::string MixtureSettings(const PackSettings::Training& training) {
-  if (training.mixture.empty()) return "";
-  std::vector<std::string> weights;
-  for (const double weight : training.mixture_weights) weights.push_back(ShortestNumber(weight));
-  return Text("mixture=", Join(training.mixture, ","), "\nmixture_weights=", Join(weights, ","), "\n");
-}
-
-std::string SettingsHash(const PackSettings& s) {
-  std::vector<std::string> training, testing;
-  for (const int n : s.training.lengths) training.push_back(std::to_string(n));
-  for (const int n : s.evaluation.lengths) testing.push_back(std::to_string(n));
-  return Sha256Of(Text(
-      "experiment=", s.experiment, "\ntask=", s.task, "\nencoding=", s.encoding,
-      "\nrandomized=", s.randomized, "\nlayers=", s.model.layers, "\nembedding_dim=", s.model.embedding_dim,
-      "\nheads=", s.model.heads, "\nmlp_dim=", s.model.mlp_dim, "\ndropout=", ShortestNumber(s.model.dropout),
-      "\nkerple_shared=", s.model.kerple_shared, "\nbreak_symmetry=", s.model.break_symmetry,
-      "\nsandwich_dim=", s.model.sandwich_dim, "\nlearned_rows=", s.model.learned_rows, "\nmax_position=",
-      s.positions.max_position, "\nrandomized_by=", static_cast<int>(s.positions.randomized_by),
-      "\nrelative_as_released=", s.positions.relative_as_released, "\nshift_max=", s.positions.shift_max,
-      "\nshift_at_test=", static_cast<int>(s.positions.shift_at_test), "\nsteps=", s.training.steps,
-      "\nbatch_size=", s.training.batch_size, "\ntraining_lengths=", Join(training, ","),
-      "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
-      "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
-      "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s), LlamaSettings(s), AttentionSettings(s),
-      ScaleByPositionSettings(s.model), PasskeySettings(s.evaluation), LongBenchSettings(s.evaluation), ProtocolSettings(s.evaluation), MixtureSettings(s.training)));
-}
 
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw, int64_t first_trained) {
   const int64_t count = static_cast<int64_t>(members.size());

@@ -22,10 +22,6 @@
 
 namespace longreach::trainer {
 
-// A hash of everything that the members of a pack share: a checkpoint goes on only under the settings it was
-// made with.
-std::string SettingsHash(const PackSettings& settings);
-
 // A pack before its first update: parameters drawn by each member's seed where it has no weights, moments zero. On the CPU. Without
 // `draw` all parameters are zero: they come from elsewhere. Moments are those of a member's floats from `first_trained` on.
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw = true, int64_t first_trained = 0);
