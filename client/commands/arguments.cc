@@ -14,6 +14,7 @@
 #include "proto/base/utf8.h"
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/axis_list.h"
 #include "proto/types/settings.h"
 
 namespace longreach::client {
@@ -62,6 +63,17 @@ absl::Status CheckAxis(std::string_view option, const std::string& axis, const s
   return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(axis)),
                     JoinHints(meant.empty() ? "" : fmt::format("did you mean '{}'?", Join(meant, "' or '")),
                               fmt::format("there are: {}; or a setting by its path, as model.layers", Join(known, ", "))));
+}
+
+absl::Status CheckAxes(std::string_view option, const std::string& axes, const std::vector<std::string>& known) {
+  std::vector<std::string> seen;
+  for (const std::string& axis : AxesIn(axes)) {
+    if (axis.empty()) return UsageError(fmt::format("{}: '{}' lacks an axis beside a ','", option, Printable(axes)), "write several as task,system");
+    RETURN_IF_ERROR(CheckAxis(option, axis, known));
+    if (std::ranges::find(seen, axis) != seen.end()) return UsageError(fmt::format("{} names '{}' twice", option, axis));
+    seen.push_back(axis);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate) {

@@ -33,6 +33,8 @@ inline constexpr std::string_view kSweepDetails =
 absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known);
 // The same of an axis of a table, which may be the path of a setting as well.
 absl::Status CheckAxis(std::string_view option, const std::string& axis, const std::vector<std::string>& known);
+// The same of several with ',' between them. INVALID_ARGUMENT: one is there twice.
+absl::Status CheckAxes(std::string_view option, const std::string& axes, const std::vector<std::string>& known);
 // --metric and --aggregate of commands that show a table's values.
 absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate);
 

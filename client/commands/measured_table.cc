@@ -17,7 +17,7 @@ namespace {
 
 bool IsAtSingleLengths(const v1::TableSpec& table) {
   const Only only({table.only().begin(), table.only().end()});
-  return table.metric() != kTrainingLoss && (table.length() > 0 || only.Of("length") != nullptr || table.rows() == "length" || table.columns() == "length");
+  return table.metric() != kTrainingLoss && (table.length() > 0 || only.Of("length") != nullptr || IsBy(table, "length"));
 }
 
 // As csv a table has no place for its notes: they go to standard error then.

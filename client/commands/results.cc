@@ -17,6 +17,7 @@
 #include "client/spec/presets.h"
 #include "proto/base/text.h"
 #include "proto/catalog/axes.h"
+#include "proto/types/axis_list.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
@@ -33,10 +34,11 @@ class Results final : public Command {
             "tasks, or x encodings of one task), its main metric over all test lengths, the best over all else. Axes are task,\n"
             "encoding, learning_rate, seed and system; rows or columns may also be the lengths of the tests (length), and what\n"
             "slices of a metric name: layer, head, depth, attention_scale, longbench_task (--jobs shows what slices there are), and\n"
-            "settings by their paths, as model.layers of a grid. The metric training_loss is by step, and without that axis the\n"
+            "settings by their paths, as model.layers of a grid. Several with ',' between them (--rows task,system) are rows or\n"
+            "columns together: one for each combination that there is. The metric training_loss is by step, and without that axis the\n"
             "newest of each job; jobs have it before they are done. --only takes ranges of numbers, both ends included (seed=0..4,\n"
             "length=10,41..60); with lengths that are no axis each cell is over the values at all of them, by its aggregate.\n"
-            "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
+            "Missing cells are '-'. As csv, one line for each cell with all that is known about it, and a column for each axis.\n"
             "With --jobs, every value of every job in a row of its own, as it is stored (accuracy from 0 to 1), for pandas and R\n"
             "(docs/howto/notebook.md): all metrics, lengths and slices, or those of --metric, --length, --slice and --only. A job\n"
             "that diverged has one row, without a value. Losses of training are printed where they are the --metric.\n"
@@ -49,6 +51,7 @@ class Results final : public Command {
             "longreach results last --only task=even_pairs --rows encoding --columns length\n"
             "longreach results last --only length=41..60 --aggregate mean\n"
             "longreach results last --rows model.layers --columns training.batch_size\n"
+            "longreach results last --rows task,system --columns encoding\n"
             "longreach results last --rows step --columns learning_rate --aggregate mean --step-bins 20\n"
             "longreach results table-b1 --jobs --metric accuracy -o csv\n"
             "longreach results nope-small --metric head_scale --only system=nope-heads-512 --rows layer --columns head",
@@ -58,8 +61,8 @@ class Results final : public Command {
     AddSweepArgument(app, sweep_, {.required = false, .parts = true});
     app.add_flag("--published", published_, "Print published values in parentheses behind the measured ones");
     app.add_flag("--spread", spread_, "Print the standard deviation over a cell's jobs behind its mean or median");
-    app.add_option("--rows", rows_, "Axis of the rows")->type_name("AXIS");
-    app.add_option("--columns", columns_, "Axis of the columns")->type_name("AXIS");
+    app.add_option("--rows", rows_, "Axis of the rows, or several")->type_name("AXIS[,AXIS...]");
+    app.add_option("--columns", columns_, "Axis of the columns, or several")->type_name("AXIS[,AXIS...]");
     app.add_option("--metric", metric_, "A metric ('longreach list metrics')")->type_name("METRIC");
     app.add_option("--aggregate", aggregate_, "Over all other axes: max, min, mean or median")
         ->type_name("HOW");
@@ -136,12 +139,10 @@ class Results final : public Command {
 
   absl::Status CheckChoices() const {
     const std::vector<std::string>& axes = catalog::TableAxes();
-    RETURN_IF_ERROR(CheckAxis("--rows", rows_, axes));
-    RETURN_IF_ERROR(CheckAxis("--columns", columns_, axes));
+    RETURN_IF_ERROR(CheckAxes("--rows", rows_, axes));
+    RETURN_IF_ERROR(CheckAxes("--columns", columns_, axes));
     RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_));
-    if (!rows_.empty() && rows_ == columns_) {
-      return UsageError(fmt::format("--rows and --columns are both '{}'", rows_));
-    }
+    if (const std::string both = InBoth(rows_, columns_); !both.empty()) return UsageError(fmt::format("--rows and --columns are both '{}'", both));
     if (length_.value_or(0) < 0) {
       return UsageError(fmt::format("--length: {} is not a length", *length_), "0 means over all lengths");
     }
@@ -150,6 +151,14 @@ class Results final : public Command {
       return UsageError(fmt::format("--length {}: --only names lengths", *length_), fmt::format("leave one of them out, or write --only length={},...", *length_));
     }
     return jobs_ ? CheckNoTable() : absl::OkStatus();
+  }
+
+  // Empty: none is.
+  static std::string InBoth(const std::string& rows, const std::string& columns) {
+    for (const std::string& axis : AxesIn(rows)) {
+      if (HasAxis(columns, axis)) return axis;
+    }
+    return "";
   }
 
   // What says how a table is made has no meaning beside --jobs, and would be overlooked.
@@ -197,8 +206,8 @@ class Results final : public Command {
       *table.mutable_only() = asked.only();
       return absl::OkStatus();
     }
-    if (asked.rows() == asked.columns()) {
-      return UsageError(fmt::format("rows and columns are both '{}'", asked.rows()),
+    if (const std::string both = InBoth(asked.rows(), asked.columns()); !both.empty()) {
+      return UsageError(fmt::format("rows and columns are both '{}'", both),
                         "give the other axis with --rows or --columns");
     }
     if (axes_changed) DropWhatIsOfAxes(asked);
@@ -221,9 +230,9 @@ class Results final : public Command {
     if (!rows_.empty()) asked.set_rows(rows_);
     if (!columns_.empty()) asked.set_columns(columns_);
     if (!metric_.empty()) asked.set_metric(metric_);
-    else if (rows_ == kStepAxis || columns_ == kStepAxis) asked.set_metric(std::string(kTrainingLoss));
+    else if (HasAxis(rows_, kStepAxis) || HasAxis(columns_, kStepAxis)) asked.set_metric(std::string(kTrainingLoss));
     if (asked.metric() == kTrainingLoss) RETURN_IF_ERROR(TakeLosses(asked));
-    if (step_bins_ > 0 && asked.rows() != kStepAxis && asked.columns() != kStepAxis) {
+    if (step_bins_ > 0 && !IsBy(asked, kStepAxis)) {
       return UsageError("--step-bins: neither rows nor columns are steps", "add --rows step, or leave it out");
     }
     // The best of one metric may be the worst of another.
@@ -239,8 +248,8 @@ class Results final : public Command {
     // They take the place of the length that a preset's table has.
     const Only lengths(only_);
     if (lengths.Of("length") != nullptr) asked.clear_length();
-    if (length_.value_or(0) > 0 && (asked.rows() == "length" || asked.columns() == "length")) {
-      return UsageError(fmt::format("--length {}: the test lengths are the table's {}", *length_, asked.rows() == "length" ? "rows" : "columns"),
+    if (length_.value_or(0) > 0 && IsBy(asked, "length")) {
+      return UsageError(fmt::format("--length {}: the test lengths are the table's {}", *length_, HasAxis(asked.rows(), "length") ? "rows" : "columns"),
                         "leave it out, or choose other --rows and --columns");
     }
     return absl::OkStatus();
@@ -249,10 +258,7 @@ class Results final : public Command {
   // In cells of the same rows and columns.
   bool AsksForOtherValues(const v1::TableSpec& before, const v1::TableSpec& asked) const {
     return asked.metric() != before.metric() || asked.aggregate() != before.aggregate() || asked.length() != before.length() || asked.slice() != before.slice() ||
-           std::ranges::any_of(only_, [&asked](const std::string& only) {
-             const std::string axis = only.substr(0, only.find('='));
-             return axis != asked.rows() && axis != asked.columns();
-           });
+           std::ranges::any_of(only_, [&asked](const std::string& only) { return !IsBy(asked, only.substr(0, only.find('='))); });
   }
 
   static void DropWhatIsOfAxes(v1::TableSpec& table) {
@@ -271,9 +277,9 @@ class Results final : public Command {
   // What a preset's table says of tests has no meaning for losses of training.
   absl::Status TakeLosses(v1::TableSpec& asked) const {
     if (step_bins_ > 0) asked.set_step_bins(step_bins_);
-    for (const std::string& axis : {asked.rows(), asked.columns()}) {
-      if (axis != "length") continue;
-      return UsageError(fmt::format("{}: the table's {} are the lengths of tests, which losses of training do not have", kTrainingLoss, axis == asked.rows() ? "rows" : "columns"),
+    if (IsBy(asked, "length")) {
+      return UsageError(fmt::format("{}: the table's {} are the lengths of tests, which losses of training do not have", kTrainingLoss,
+                                    HasAxis(asked.rows(), "length") ? "rows" : "columns"),
                         "choose other --rows and --columns: --rows step --columns encoding");
     }
     const Only only(only_);

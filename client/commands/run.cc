@@ -23,7 +23,7 @@ namespace {
 // Whether a table tells systems apart: else a cell is the best of them.
 bool ShowsSystems(const v1::TableSpec& table) {
   const auto chooses = [](const std::string& only) { return only.starts_with("system="); };
-  return table.rows() == "system" || table.columns() == "system" || std::ranges::any_of(table.only(), chooses);
+  return IsBy(table, "system") || std::ranges::any_of(table.only(), chooses);
 }
 
 class RunCommand final : public Command {

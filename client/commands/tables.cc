@@ -12,6 +12,7 @@
 #include "client/output/text.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/axis_list.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
@@ -24,11 +25,20 @@ void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table) {
   if (table.columns().empty()) table.set_columns(encodings ? "encoding" : "task");
 }
 
+bool IsBy(const v1::TableSpec& table, std::string_view axis) { return HasAxis(table.rows(), axis) || HasAxis(table.columns(), axis); }
+
 namespace {
+
+std::vector<std::string> ShownAxes(const v1::TableSpec& table) {
+  std::vector<std::string> axes = AxesIn(table.rows());
+  const std::vector<std::string> of_columns = AxesIn(table.columns());
+  axes.insert(axes.end(), of_columns.begin(), of_columns.end());
+  return axes;
+}
 
 // What goes into a table's cells.
 std::string CellsAreOver(const SystemSettings& settings, const v1::TableSpec& table) {
-  return AggregatedOver(settings, {.aggregate = table.aggregate(), .shown = {table.rows(), table.columns()}, .only = {table.only().begin(), table.only().end()}});
+  return AggregatedOver(settings, {.aggregate = table.aggregate(), .shown = ShownAxes(table), .only = {table.only().begin(), table.only().end()}});
 }
 
 // In a title: what goes into its cells.
@@ -56,7 +66,7 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
   if (table.aggregate().empty()) table.set_aggregate(std::string(catalog::UsualAggregate(metric)));
   if (!table.title().empty() && table.title().find(kOver) == std::string::npos) return absl::OkStatus();
   ASSIGN_OR_RETURN(const SystemSettings settings,
-                   SystemSettings::FetchFor(connection, sweep, {table.rows(), table.columns()}, {table.only().begin(), table.only().end()}));
+                   SystemSettings::FetchFor(connection, sweep, ShownAxes(table), {table.only().begin(), table.only().end()}));
   const std::string over = CellsAreOver(settings, table);
   FillTitle(over, table);
   if (!table.title().empty()) return absl::OkStatus();
@@ -65,10 +75,8 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
     if (catalog::FindSliceAxis(only.substr(0, only.find('='))) != nullptr) slices.push_back(only);
   }
   std::erase(slices, "");
-  const bool by_length = table.rows() == "length" || table.columns() == "length";
-  const bool by_step = table.rows() == kStepAxis || table.columns() == kStepAxis;
-  const std::string lengths = table.metric() == kTrainingLoss ? by_step ? "by step" : "at the newest step"
-                              : by_length ? "at each test length"
+  const std::string lengths = table.metric() == kTrainingLoss ? IsBy(table, kStepAxis) ? "by step" : "at the newest step"
+                              : IsBy(table, "length") ? "at each test length"
                                           : AtLength(table.length(), {table.only().begin(), table.only().end()});
   std::vector<std::string> parts = {fmt::format("{}: {} {}", sweep.name(), WithUnit(table.metric()), lengths)};
   if (!slices.empty()) parts.push_back(Join(slices, " and "));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "client/session.h"
 #include "longreach/v1/api.pb.h"
@@ -17,5 +18,8 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
 
 absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,
                                      const v1::TableSpec& table);
+
+// An axis is among its rows or its columns.
+bool IsBy(const v1::TableSpec& table, std::string_view axis);
 
 }  // namespace longreach::client

@@ -10,6 +10,7 @@
 #include "client/output/text.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/axis_list.h"
 
 namespace longreach::client {
 namespace {
@@ -306,9 +307,15 @@ std::string AsCsv(const Table& table, const v1::TableSpec& spec, const std::stri
   };
   // Tables of several sweeps have axes and metrics of their own, and together one header.
   const bool several = !sweep.empty();
+  const std::vector<std::string> row_axes = AxesIn(spec.rows()), column_axes = AxesIn(spec.columns());
   Grid grid;
   if (several) grid.columns = {{.key = "sweep"}, {.key = "rows"}, {.key = "row"}, {.key = "columns"}, {.key = "column"}, {.key = "metric"}, {.key = "value"}};
-  else grid.columns = {{.key = spec.rows()}, {.key = spec.columns()}, {.key = table.metric()}};
+  else {
+    for (const std::vector<std::string>& axes : {row_axes, column_axes}) {
+      for (const std::string& axis : axes) grid.columns.push_back({.key = axis});
+    }
+    grid.columns.push_back({.key = table.metric()});
+  }
   for (const char* key : {"unit", "published", "best", "jobs", "succeeded", "diverged", "failed", "measured_jobs", "median", "deviation", "published_text"}) {
     grid.columns.push_back({.key = key});
   }
@@ -316,9 +323,13 @@ std::string AsCsv(const Table& table, const v1::TableSpec& spec, const std::stri
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
       std::vector<GridCell>& line = grid.rows.emplace_back();
-      const GridCell row = TextCell(table.rows(r).key()), column = TextCell(table.columns(c).key());
-      if (several) line = {TextCell(sweep), TextCell(spec.rows()), row, TextCell(spec.columns()), column, TextCell(table.metric())};
-      else line = {row, column};
+      const std::string &row = table.rows(r).key(), &column = table.columns(c).key();
+      if (several) {
+        line = {TextCell(sweep), TextCell(spec.rows()), TextCell(row), TextCell(spec.columns()), TextCell(column), TextCell(table.metric())};
+      } else {
+        for (const std::string& key : SplitKeys(row, row_axes.size())) line.push_back(TextCell(key));
+        for (const std::string& key : SplitKeys(column, column_axes.size())) line.push_back(TextCell(key));
+      }
       const std::vector<GridCell> values = {number_or_missing(cell.has_measured(), cell.measured()),
                                             TextCell(table.unit()),
                                             number_or_missing(cell.has_published(), cell.published()),

@@ -7,6 +7,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/encoding_name.h"
+#include "proto/types/axis_list.h"
 #include "scheduler/service/table_axes.h"
 
 namespace longreach::service {
@@ -22,7 +23,7 @@ std::string_view QuantityOf(const catalog::File& file) {
 bool IsOfSomeValues(const v1::TableSpec& spec) {
   return !spec.slice().empty() || std::ranges::any_of(spec.only(), [&spec](const std::string& only) {
            const std::string axis = only.substr(0, only.find('='));
-           return IsOfValues(axis) && axis != spec.rows() && axis != spec.columns();
+           return IsOfValues(axis) && !HasAxis(spec.rows(), axis) && !HasAxis(spec.columns(), axis);
          });
 }
 
@@ -46,14 +47,14 @@ absl::StatusOr<PublishedCells> PublishedCells::Of(const v1::TableSpec& spec) {
   if (values.empty() || IsOfSomeValues(spec)) return cells;
   for (const auto& [name, key] : values.front().keys) cells.names_.push_back(name);
   const auto has = [&cells](std::string_view name) { return std::ranges::find(cells.names_, name) != cells.names_.end(); };
-  for (const std::string& axis : {spec.rows(), spec.columns()}) {
+  cells.rows_ = AxesIn(spec.rows());
+  cells.columns_ = AxesIn(spec.columns());
+  for (const std::vector<std::string>& axes : {cells.rows_, cells.columns_}) {
     // A published table without tasks is of one alone.
-    if (axis != "task" && !has(axis)) return PublishedCells();
+    if (std::ranges::any_of(axes, [&has](const std::string& axis) { return axis != "task" && !has(axis); })) return PublishedCells();
   }
   // One without lengths is over all of them.
   if (!has("length") && spec.length() != 0) return PublishedCells();
-  cells.rows_ = spec.rows();
-  cells.columns_ = spec.columns();
   cells.length_ = std::to_string(spec.length());
   for (catalog::PublishedValue& value : values) {
     std::vector<std::string> keys;
@@ -63,24 +64,27 @@ absl::StatusOr<PublishedCells> PublishedCells::Of(const v1::TableSpec& spec) {
   return cells;
 }
 
-std::string PublishedCells::KeyOf(std::string_view name, const std::string& row, const std::string& column, const std::string& data) const {
-  if (name == rows_) return row;
-  if (name == columns_) return column;
+std::string PublishedCells::KeyOf(std::string_view name, const std::vector<std::string>& row, const std::vector<std::string>& column, const std::string& data) const {
+  if (const auto found = std::ranges::find(rows_, name); found != rows_.end()) return row[static_cast<size_t>(found - rows_.begin())];
+  if (const auto found = std::ranges::find(columns_, name); found != columns_.end()) return column[static_cast<size_t>(found - columns_.begin())];
   if (name == "data") return data;
   if (name == "length") return length_;
   return catalog::FindSliceAxis(name) != nullptr ? std::string(catalog::kWholeSlice) : std::string();
 }
 
 const catalog::PublishedValue* PublishedCells::Find(const std::string& row, const std::string& column, const std::string& data) const {
+  if (values_.empty()) return nullptr;
+  const std::vector<std::string> of_row = SplitKeys(row, rows_.size()), of_column = SplitKeys(column, columns_.size());
   std::vector<std::string> keys;
-  for (const std::string& name : names_) keys.push_back(KeyOf(name, row, column, data));
+  for (const std::string& name : names_) keys.push_back(KeyOf(name, of_row, of_column, data));
   const auto found = values_.find(keys);
   return found == values_.end() ? nullptr : &found->second;
 }
 
 std::set<std::string> PublishedCells::Rows() const {
   std::set<std::string> rows;
-  const auto name = std::ranges::find(names_, rows_);
+  if (rows_.size() != 1) return rows;
+  const auto name = std::ranges::find(names_, rows_.front());
   if (name == names_.end()) return rows;
   for (const auto& [keys, value] : values_) rows.insert(keys[static_cast<size_t>(name - names_.begin())]);
   return rows;

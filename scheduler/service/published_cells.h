@@ -22,7 +22,7 @@ class PublishedCells {
   // `data` is that of the cell's jobs; empty where they have none, or not the same. nullptr: nothing was published for this cell.
   const catalog::PublishedValue* Find(const std::string& row, const std::string& column, const std::string& data) const;
 
-  // Ascending: the rows of the measured table that have published values.
+  // Ascending: the rows of the measured table that have published values. Of several axes none.
   std::set<std::string> Rows() const;
 
   // How many pairs of a randomized encoding and the same without it have published values, in the whole table.
@@ -30,10 +30,10 @@ class PublishedCells {
 
  private:
   // What the table's column `name` must have for a cell.
-  std::string KeyOf(std::string_view name, const std::string& row, const std::string& column, const std::string& data) const;
+  std::string KeyOf(std::string_view name, const std::vector<std::string>& row, const std::vector<std::string>& column, const std::string& data) const;
 
-  std::string rows_;
-  std::string columns_;
+  std::vector<std::string> rows_;     // Their axes,
+  std::vector<std::string> columns_;  // and theirs.
   std::string length_;
   std::vector<std::string> names_;                                       // The columns that values are looked up by.
   std::map<std::vector<std::string>, catalog::PublishedValue> values_;  // By their keys.

@@ -162,7 +162,7 @@ class SliceReader {
  public:
   SliceReader(sql::Connection& db, ResultsTable& table) : db_(db), table_(table) {
     for (const std::string& axis : table.slice_axes()) {
-      if (axis == table.spec().rows() || axis == table.spec().columns()) axes_.push_back(axis);
+      if (table.IsAxis(axis)) axes_.push_back(axis);
     }
   }
 

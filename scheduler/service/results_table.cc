@@ -58,17 +58,18 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   v1::TableSpec& full = table.spec_;
   if (full.rows().empty()) full.set_rows(full.columns() == "task" ? "encoding" : "task");
   if (full.columns().empty()) full.set_columns(full.rows() == "encoding" ? "task" : "encoding");
-  const bool by_step = full.rows() == kStepAxis || full.columns() == kStepAxis;
+  ASSIGN_OR_RETURN(table.row_axes_, TableSide::Of("table.rows", full.rows()));
+  ASSIGN_OR_RETURN(table.column_axes_, TableSide::Of("table.columns", full.columns()));
+  for (const std::string& axis : table.column_axes_.axes()) {
+    if (table.row_axes_.Has(axis)) {
+      return absl::InvalidArgumentError(fmt::format("table.columns: rows and columns are both '{}'; choose others of {}", axis, Join(catalog::TableAxes(), ", ")));
+    }
+  }
+  const bool by_step = table.IsAxis(kStepAxis);
   if (full.metric().empty()) full.set_metric(std::string(by_step ? kTrainingLoss : main_metric));
   table.metric_ = catalog::FindMetric(full.metric());
   if (full.aggregate().empty()) full.set_aggregate(std::string(catalog::UsualAggregate(table.metric_)));
 
-  RETURN_IF_ERROR(CheckAxis("table.rows", "column", full.rows(), catalog::TableAxes()));
-  RETURN_IF_ERROR(CheckAxis("table.columns", "column", full.columns(), catalog::TableAxes()));
-  if (full.rows() == full.columns()) {
-    return absl::InvalidArgumentError(fmt::format(
-        "table.columns: rows and columns are both '{}'; choose two of {}", full.rows(), Join(catalog::TableAxes(), ", ")));
-  }
   if (!IsKnown(catalog::Aggregates(), full.aggregate())) {
     return RefuseWord("table.aggregate", "aggregate", full.aggregate(), catalog::Aggregates());
   }
@@ -108,13 +109,14 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   ASSIGN_OR_RETURN(table.published_, PublishedCells::Of(full));
   for (const catalog::SliceAxis& axis : catalog::SliceAxes()) {
     const bool filtered = std::ranges::find(table.filters_, axis.name, &TableFilter::axis) != table.filters_.end();
-    if (filtered || full.rows() == axis.name || full.columns() == axis.name) table.slice_axes_.emplace_back(axis.name);
+    if (filtered || table.IsAxis(axis.name)) table.slice_axes_.emplace_back(axis.name);
   }
   return table;
 }
 
 std::vector<std::string> ResultsTable::SettingAxes() const {
-  std::set<std::string> axes = {spec_.rows(), spec_.columns()};
+  std::set<std::string> axes(row_axes_.axes().begin(), row_axes_.axes().end());
+  axes.insert(column_axes_.axes().begin(), column_axes_.axes().end());
   for (const TableFilter& filter : filters_) axes.insert(filter.axis());
   std::erase_if(axes, [](const std::string& axis) { return !IsSettingPath(axis); });
   return {axes.begin(), axes.end()};
@@ -153,7 +155,7 @@ std::string ResultsTable::AtLength() const {
 bool ResultsTable::Chooses(const TableFilter& filter, bool extra) const {
   // Extra jobs are of no system of this sweep, and are a column themselves, whatever other columns are asked for. Lengths and slices are of
   // values: TakesLength(), TakesSlice().
-  return !filter.IsOfValues() && !(extra && (filter.axis() == "system" || IsSettingPath(filter.axis()) || filter.axis() == spec_.columns()));
+  return !filter.IsOfValues() && !(extra && (filter.axis() == "system" || IsSettingPath(filter.axis()) || column_axes_.Has(filter.axis())));
 }
 
 bool ResultsTable::ChoosesAny(bool extra) const {
@@ -173,8 +175,8 @@ bool ResultsTable::TakesSlice(const std::map<std::string, std::string, std::less
   at.slice = keys;
   for (const std::string& axis : slice_axes_) {
     if (keys.contains(axis)) continue;
-    if (spec_.rows() == axis && !is_named(spec_.row_order())) return false;
-    if (spec_.columns() == axis && !is_named(spec_.column_order())) return false;
+    if (row_axes_.Has(axis) && !is_named(spec_.row_order())) return false;
+    if (column_axes_.Has(axis) && !is_named(spec_.column_order())) return false;
   }
   bool taken = true;
   for (TableFilter& filter : filters_) {
@@ -264,9 +266,9 @@ void ResultsTable::AddExtraToCome(int column, int64_t jobs, bool cancelled) {
 void ResultsTable::Add(const TableJob& job) {
   AddWithoutCell(job);
   if (too_large_ || !IsWanted(job, false)) return;
-  if (last_.cell == nullptr || !SameKey(job, last_.job, spec_.rows()) || !SameKey(job, last_.job, spec_.columns())) {
-    const std::string row = KeyOf(job, spec_.rows());
-    const std::string column = KeyOf(job, spec_.columns());
+  if (last_.cell == nullptr || !row_axes_.SameKey(job, last_.job) || !column_axes_.SameKey(job, last_.job)) {
+    const std::string row = row_axes_.KeyOf(job);
+    const std::string column = column_axes_.KeyOf(job);
     rows_.insert(row);
     columns_.insert(column);
     too_large_ = IsTooLarge();
@@ -287,8 +289,8 @@ bool ResultsTable::IsTooLarge() const { return rows_.size() * (columns_.size() +
 void ResultsTable::AddExtra(int column, const TableJob& job) {
   Extra& extra = extras_[column];
   if (too_large_ || !IsWanted(job, true)) return;
-  if (extra.last.cell == nullptr || !SameKey(job, extra.last.job, spec_.rows())) {
-    extra.last = {.job = job, .cell = &extra.cells[KeyOf(job, spec_.rows())]};
+  if (extra.last.cell == nullptr || !row_axes_.SameKey(job, extra.last.job)) {
+    extra.last = {.job = job, .cell = &extra.cells[row_axes_.KeyOf(job)]};
     too_large_ = extra.cells.size() > kMaxCells;
   }
   extra.last.cell->Add(job, metric_->factor);
@@ -345,7 +347,7 @@ v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) 
 }
 
 void ResultsTable::MarkBest(v1::Table& table) const {
-  if (IsOfValues(spec_.columns()) || spec_.columns() == "task") return;  // Which length or task is easiest is not what is asked.
+  if (column_axes_.IsOfValues() || column_axes_.Has("task")) return;  // Which length or task is easiest is not what is asked.
   if (metric_->better == catalog::Better::kNeither) return;
   const bool higher = metric_->better == catalog::Better::kHigher;
   const int columns = table.columns_size();
@@ -369,8 +371,8 @@ void ResultsTable::MarkBest(v1::Table& table) const {
 
 void ResultsTable::AddGain(v1::Table& table) const {
   if (!spec_.gain()) return;
-  const bool in_columns = spec_.columns() == "encoding";
-  if (!in_columns && spec_.rows() != "encoding") return;
+  const bool in_columns = column_axes_.Is("encoding");
+  if (!in_columns && !row_axes_.Is("encoding")) return;
   const auto& encodings = in_columns ? table.columns() : table.rows();
   const int others = in_columns ? table.rows_size() : table.columns_size();
   const auto cell_of = [&](int encoding, int other) -> const v1::TableCell& {
@@ -416,11 +418,11 @@ v1::Table ResultsTable::Build() const {
   table.set_title(spec_.title());
   table.set_metric(spec_.metric());
   table.set_unit(std::string(metric_->unit));
-  for (const std::string& key : InOrder(spec_.rows(), rows_, spec_.row_order())) {
-    *table.add_rows() = EntryOf(spec_.rows(), key);
+  for (const std::string& key : row_axes_.InOrder(rows_, spec_.row_order())) {
+    *table.add_rows() = row_axes_.EntryOf(key);
   }
-  for (const std::string& key : InOrder(spec_.columns(), columns_, spec_.column_order())) {
-    *table.add_columns() = EntryOf(spec_.columns(), key);
+  for (const std::string& key : column_axes_.InOrder(columns_, spec_.column_order())) {
+    *table.add_columns() = column_axes_.EntryOf(key);
   }
   for (const v1::ExtraColumn& extra : spec_.extra_columns()) {
     v1::TableAxisEntry* entry = table.add_columns();

@@ -20,6 +20,7 @@
 #include "scheduler/service/published_cells.h"
 #include "scheduler/service/table_axes.h"
 #include "scheduler/service/table_filter.h"
+#include "scheduler/service/table_side.h"
 
 namespace longreach::service {
 
@@ -29,7 +30,7 @@ void AddTypedNote(v1::Table& table, v1::TableNote::Kind kind, const std::string&
 class ResultsTable {
  public:
   // Fields of `spec` that are empty mean: rows "task", columns "encoding", the metric `main_metric` (losses of training where steps are an axis), aggregate "max".
-  // INVALID_ARGUMENT: an unknown column, metric, aggregate or published table, a negative length, the same twice.
+  // INVALID_ARGUMENT: an unknown axis, metric, aggregate or published table, a negative length, the same twice.
   static absl::StatusOr<ResultsTable> Of(const v1::TableSpec& spec, std::string_view main_metric);
 
   ResultsTable(ResultsTable&&) = default;
@@ -38,7 +39,9 @@ class ResultsTable {
   // The specification with what was empty filled in.
   const v1::TableSpec& spec() const { return spec_; }
   // Rows or columns are lengths: each job is added once for each of its test lengths.
-  bool ByLength() const { return spec_.rows() == "length" || spec_.columns() == "length"; }
+  bool ByLength() const { return IsAxis("length"); }
+  // It is among the rows or the columns.
+  bool IsAxis(std::string_view axis) const { return row_axes_.Has(axis) || column_axes_.Has(axis); }
 
   // spec().only() names lengths: where they are no axis, each job is added once for each of them that it has a value at.
   bool OfSomeLengths() const { return LengthFilter() != nullptr; }
@@ -146,8 +149,6 @@ class ResultsTable {
     int diverged = 0;
     int unmeasured = 0;
   };
-  // The first cell of those that have the same jobs, at another length.
-  int FirstOfTheSameJobs(const v1::Table& table, int row, int column) const;
   LeftOut LeftOutOf(const v1::Table& table, int first_column, int columns) const;
   void AddNotes(v1::Table& table) const;
   void AddNotesOnJobs(v1::Table& table) const;
@@ -159,6 +160,8 @@ class ResultsTable {
   std::string WithoutValue() const;
 
   v1::TableSpec spec_;
+  TableSide row_axes_;
+  TableSide column_axes_;
   const catalog::Metric* metric_ = nullptr;
   std::vector<TableFilter> filters_;
   std::vector<std::string> slice_axes_;

@@ -31,6 +31,17 @@ std::string CellName(const v1::Table& table, int cell) {
   return fmt::format("{} / {}", table.rows(cell / table.columns_size()).label(), table.columns(cell % table.columns_size()).label());
 }
 
+// For each of `entries` the first that has the same jobs, at another length or in another slice. Those from `own` on are columns from elsewhere,
+// which have jobs of their own.
+std::vector<int> FirstsOfTheSameJobs(const TableSide& side, const google::protobuf::RepeatedPtrField<v1::TableAxisEntry>& entries, int own) {
+  std::vector<int> firsts;
+  std::map<std::string, int> first_of;
+  for (int i = 0; i < entries.size(); ++i) {
+    firsts.push_back(i < own ? first_of.try_emplace(side.JobsKeyOf(entries[i].key()), i).first->second : i);
+  }
+  return firsts;
+}
+
 }  // namespace
 
 void AddTypedNote(v1::Table& table, v1::TableNote::Kind kind, const std::string& axis, const std::string& text) {
@@ -51,21 +62,16 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   AddNotesOnPublished(table);
 }
 
-int ResultsTable::FirstOfTheSameJobs(const v1::Table& table, int row, int column) const {
-  // Extra columns have jobs of their own.
-  const bool extra = column >= static_cast<int>(columns_.size());
-  const int first_row = IsOfValues(spec_.rows()) ? 0 : row;
-  return first_row * table.columns_size() + (IsOfValues(spec_.columns()) && !extra ? 0 : column);
-}
-
 ResultsTable::LeftOut ResultsTable::LeftOutOf(const v1::Table& table, int first_column, int columns) const {
   LeftOut left_out;
   std::map<int, int> unmeasured_of;  // By the first cell of the same jobs.
+  const std::vector<int> first_rows = FirstsOfTheSameJobs(row_axes_, table.rows(), table.rows_size());
+  const std::vector<int> first_columns = FirstsOfTheSameJobs(column_axes_, table.columns(), static_cast<int>(columns_.size()));
   for (int row = 0; row < table.rows_size(); ++row) {
     for (int column = first_column; column < first_column + columns; ++column) {
       const Cell* found = Find(table, row, column);
       if (found == nullptr) continue;
-      const int first = FirstOfTheSameJobs(table, row, column);
+      const int first = first_rows[row] * table.columns_size() + first_columns[column];
       unmeasured_of[first] = std::max(unmeasured_of[first], found->unmeasured);
       if (first != row * table.columns_size() + column) continue;
       left_out.failed += found->failed;
@@ -169,7 +175,7 @@ void ResultsTable::AddNotesOnPublished(v1::Table& table) const {
 
 void ResultsTable::AddNoteOnRowless(v1::Table& table) const {
   // A sweep names its systems as it likes, so that values may miss their row unseen; which tasks and encodings there are has been asked for.
-  if (spec_.rows() != "system" || std::ranges::find(filters_, spec_.rows(), &TableFilter::axis) != filters_.end()) return;
+  if (!row_axes_.Is("system") || std::ranges::find(filters_, spec_.rows(), &TableFilter::axis) != filters_.end()) return;
   std::set<std::string> corpora;
   for (const auto& [at, cell] : cells_) corpora.insert(cell.data);
   std::set<const catalog::PublishedValue*> values;

@@ -142,6 +142,10 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"wait", "last", "--timeout", "-1"}, "is not a duration");
   refused({"results", "last", "--rows", "tsk"}, "--rows: unknown value 'tsk'\n  did you mean 'task'?");
   refused({"results", "last", "--rows", "task", "--columns", "task"}, "both 'task'");
+  refused({"results", "last", "--rows", "seed,task", "--columns", "encoding,task"}, "--rows and --columns are both 'task'");
+  refused({"results", "last", "--rows", "task,seed,task"}, "--rows names 'task' twice");
+  refused({"results", "last", "--columns", "seed,tsk"}, "--columns: unknown value 'tsk'\n  did you mean 'task'?");
+  refused({"results", "last", "--columns", ",seed"}, "--columns: ',seed' lacks an axis beside a ','\n  write several as task,system");
   refused({"run", "quickstart", "--threads", "0"}, "--threads");
   refused(
       {"plan", "table-b1", "--set", "encoding=roep"},

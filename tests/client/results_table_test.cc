@@ -152,6 +152,26 @@ TEST(ResultsTableTest, CsvHasALineForEachCellWithFullPrecision) {
   EXPECT_NE(csv.find("reverse_string,log_kerple:randomized,,%,,false,9,0,0,0,0,,,\n"), std::string::npos);
 }
 
+TEST(ResultsTableTest, CsvHasAColumnForEachOfSeveralAxes) {
+  v1::TableSpec spec;
+  spec.set_rows("task,model.data");
+  spec.set_columns("encoding,seed");
+  v1::Table table;
+  table.set_metric("accuracy");
+  AddRow(table, "even_pairs,a\\,b", "Even Pairs, data a,b", "R", false);
+  table.add_columns()->set_key("rope,0");
+  table.add_columns()->set_key("other");
+  AddCell(table, 50, 40);
+  AddCell(table, 60, std::nullopt);
+
+  const std::string csv = RenderResults(table, spec, Format::kCsv, {});
+
+  EXPECT_EQ(csv.substr(0, csv.find("accuracy")), "task,model.data,encoding,seed,");
+  EXPECT_NE(csv.find("\neven_pairs,\"a,b\",rope,0,50,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\neven_pairs,\"a,b\",other,,60,"), std::string::npos) << csv;
+  EXPECT_NE(RenderResults(table, spec, Format::kTable, {}).find("R  Even Pairs, data a,b"), std::string::npos);
+}
+
 TEST(ResultsTableTest, PublishedValuesArePrintedAsTheyWerePublished) {
   v1::TableSpec spec;
   spec.set_rows("system");

@@ -116,6 +116,20 @@ TEST_F(ResultsTest, SystemsAreNeverOneCellUnasked) {
   EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr("maximum over systems"));
 }
 
+TEST_F(ResultsTest, RowsAndColumnsMayBeSeveralAxes) {
+  scheduler_.sweep.set_name("mine");
+  v1::Axes& axes = *scheduler_.sweep.mutable_spec()->mutable_axes();
+  for (const int seed : {0, 1}) axes.add_seed(seed);
+  for (const double rate : {1e-4, 1e-3}) axes.add_learning_rate(rate);
+  Run({"results", "last", "--rows", "task,length", "--columns", "encoding,learning_rate"});
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "task,length");
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "encoding,learning_rate");
+  EXPECT_EQ(scheduler_.table_request.table().title(), "mine: accuracy (%) at each test length, maximum over seeds");
+  EXPECT_THAT(Run({"results", "last", "--rows", "task,length", "--length", "50"}).err, HasSubstr("--length 50: the test lengths are the table's rows"));
+  Run({"results", "last", "--rows", "task,step", "--columns", "encoding"});
+  EXPECT_EQ(scheduler_.table_request.table().metric(), "training_loss");
+}
+
 TEST_F(ResultsTest, TheBestOfAnotherSweepIsOfTheTablesOwnAggregate) {
   Run({"results"});
   EXPECT_EQ(scheduler_.table_request.table().extra_columns_size(), 1);
