@@ -107,4 +107,10 @@ FileLock::~FileLock() {
   close(fd_);
 }
 
+LockToWrite LockToWrite::Take(const std::filesystem::path& file) {
+  absl::StatusOr<std::unique_ptr<FileLock>> lock = FileLock::Take(file);
+  if (!lock.ok()) return {.status = lock.status(), .lock = nullptr};
+  return {.status = RefuseWhatMayNotBeWritten(file), .lock = *std::move(lock)};
+}
+
 }  // namespace longreach::store

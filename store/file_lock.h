@@ -37,4 +37,15 @@ class FileLock {
   int itself_ = -1;
 };
 
+// Whether a store may be written, and the lock that keeps it so.
+struct LockToWrite {
+  // OK: it may, and the lock is held. PERMISSION_DENIED: this user may not, so that it can only be read, as a copy (copy_to_read.h). Else why
+  // FileLock::Take() refused it.
+  absl::Status status;
+  // Where it can be had also of a store that may not be written: nobody else begins to write while it is copied.
+  std::unique_ptr<FileLock> lock;
+
+  static LockToWrite Take(const std::filesystem::path& file);
+};
+
 }  // namespace longreach::store

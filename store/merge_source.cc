@@ -60,17 +60,16 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
   if (const absl::Status database = RefuseWhatIsNoDatabase(real); !database.ok()) {
     return absl::FailedPreconditionError(fmt::format("'{}' is no store: nothing was merged, and nothing is beside it", file.string()));
   }
-  absl::StatusOr<std::unique_ptr<FileLock>> lock = FileLock::Take(real);
-  const absl::Status writable = lock.ok() ? RefuseWhatMayNotBeWritten(real) : lock.status();
+  LockToWrite to_write = LockToWrite::Take(real);
   std::filesystem::path folder = artifacts;
-  if (absl::IsPermissionDenied(writable)) {
-    if (lock.ok()) lock->reset();  // Store::Open() takes it.
+  if (absl::IsPermissionDenied(to_write.status)) {
+    to_write.lock.reset();  // Store::Open() takes it.
     ASSIGN_OR_RETURN(impl->copy, Store::Open(real.string(), {.artifacts = artifacts, .copy_to_read = true}));
     real = impl->copy->file();
     folder = impl->copy->artifacts().folder();
   } else {
-    RETURN_IF_ERROR(writable);
-    impl->lock = *std::move(lock);
+    RETURN_IF_ERROR(to_write.status);
+    impl->lock = std::move(to_write.lock);
   }
   // Not read-only: after a crash its log must be taken in before it can be read.
   ASSIGN_OR_RETURN(sql::Connection db, sql::Connection::Open(real, sql::Mode::kReadWrite));

@@ -70,15 +70,13 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
     if (error || file.empty()) return absl::InvalidArgumentError(fmt::format("'{}' is not a file's name", file));
   }
   RETURN_IF_ERROR(RefuseWhatIsNoDatabase(store->file_));
-  absl::StatusOr<std::unique_ptr<FileLock>> lock = FileLock::Take(store->file_);
-  const absl::Status writable = lock.ok() ? RefuseWhatMayNotBeWritten(store->file_) : lock.status();
-  // Where the lock can be had, nobody else begins to write meanwhile.
-  if (absl::IsPermissionDenied(writable) && options.copy_to_read && !IsEmpty(store->file_)) {
+  LockToWrite to_write = LockToWrite::Take(store->file_);
+  if (absl::IsPermissionDenied(to_write.status) && options.copy_to_read && !IsEmpty(store->file_)) {
     RETURN_IF_ERROR(store->OpenCopy(std::filesystem::path(store->file_), options));
     return store;
   }
-  RETURN_IF_ERROR(writable);
-  store->lock_ = *std::move(lock);
+  RETURN_IF_ERROR(to_write.status);
+  store->lock_ = std::move(to_write.lock);
   // Nothing is made, or changed, before it is known that there is a folder for it.
   const bool is_new = IsEmpty(store->file_);
   ArtifactsFolder artifacts;
