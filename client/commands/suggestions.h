@@ -12,7 +12,7 @@
 
 namespace longreach::client {
 
-// 'text' as one word for a POSIX shell.
+// 'text' as one word for a POSIX shell. What needs quotes gets double ones where they do, since sentences tell commands within single ones.
 std::string ShellWord(std::string_view text);
 
 // "longreach run table-b1 --set training.steps=2", for the shell, with WhereFlags(): what to type to get the same again. Before it "... | " where

@@ -1,0 +1,33 @@
+#include "client/commands/suggestions.h"
+
+#include <gtest/gtest.h>
+
+namespace longreach::client {
+namespace {
+
+TEST(SuggestionsTest, AWordThatNeedsNoQuotesGetsNone) {
+  EXPECT_EQ(ShellWord("encoding=rope,rope:randomized"), "encoding=rope,rope:randomized");
+  EXPECT_EQ(ShellWord("/srv/longreach/b1.db"), "/srv/longreach/b1.db");
+}
+
+// A sentence tells the command within single quotes; others inside would end them.
+TEST(SuggestionsTest, AWordWithinACommandHasDoubleQuotes) {
+  EXPECT_EQ(ShellWord("my runs/b1.db"), "\"my runs/b1.db\"");
+  EXPECT_EQ(ShellWord("it's mine.db"), "\"it's mine.db\"");
+  EXPECT_EQ(ShellWord("~/b1.db"), "\"~/b1.db\"");
+  EXPECT_EQ(ShellWord(""), "\"\"");
+  EXPECT_EQ(RunLine({.spec = "my sweep.yaml", .overrides = {"name=a b"}}, " --store b1.db"), "longreach run \"my sweep.yaml\" --set \"name=a b\" --store b1.db");
+}
+
+// A shell reads them there: a name may not become a command.
+TEST(SuggestionsTest, AWordOfWhichAShellReadsMoreHasSingleQuotes) {
+  EXPECT_EQ(ShellWord("a $(rm b)"), "'a $(rm b)'");
+  EXPECT_EQ(ShellWord("a `rm b`"), "'a `rm b`'");
+  EXPECT_EQ(ShellWord("a \"b\""), "'a \"b\"'");
+  EXPECT_EQ(ShellWord("a\\b"), "'a\\b'");
+  EXPECT_EQ(ShellWord("a!b"), "'a!b'");
+  EXPECT_EQ(ShellWord("it's $b"), "'it'\\''s $b'");
+}
+
+}  // namespace
+}  // namespace longreach::client
