@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "client/errors.h"
+#include "client/given_options.h"
 #include "client/output/text.h"
 #include "proto/base/build_info.h"
 #include "proto/base/parse_errors.h"
@@ -91,6 +92,17 @@ absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string
     app = *child;
   }
   return absl::OkStatus();
+}
+
+// Long names of the options that the command was given.
+std::vector<std::string> GivenOptions(const CLI::App& root) {
+  const CLI::App* app = &root;
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app->get_options()) {
+    if (option->count() > 0) names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
+  }
+  return names;
 }
 
 // Errors of the command line itself come before the settings are known, but a script wants them as JSON too.
@@ -251,7 +263,7 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
   }
   const absl::StatusOr<int> code = RunCommand(*tree, environment, json);
   environment.out->flush();
-  if (!code.ok()) return Report(code.status(), json, environment);
+  if (!code.ok()) return Report(NameGivenOptions(code.status(), GivenOptions(tree->root)), json, environment);
   if (*environment.out) return *code;
   struct stat out;
   const bool readers_choice = fstat(STDOUT_FILENO, &out) == 0 && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode));

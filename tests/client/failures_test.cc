@@ -44,6 +44,15 @@ TEST_F(FailuresTest, CommandsOfTheSchedulersSentencesAreToldForWhereItWasAsked) 
   EXPECT_THAT(out, HasSubstr("\n- Nothing is 'longreach logs\n"));
 }
 
+TEST_F(FailuresTest, AFieldThatTheSchedulerRefusesIsToldAsTheOptionThatWasTyped) {
+  scheduler_.refusals["GetTable"] = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "table.only: unknown axis 'foo'\n  known are task, seed");
+  EXPECT_THAT(Run({"results", "last", "--only", "foo=1"}).err, HasSubstr("error: --only: unknown axis 'foo'\n  known are task, seed\n"));
+  EXPECT_THAT(Run({"results", "last", "--only", "foo=1", "-o", "json"}).err, HasSubstr("\"message\":\"--only: unknown axis 'foo'\""));
+  EXPECT_THAT(Run({"results", "last"}).err, HasSubstr("error: table.only: unknown axis 'foo'\n")) << "a preset's table may have it";
+  scheduler_.refusals["ListJobs"] = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "only: unknown axis 'foo'");
+  EXPECT_THAT(Run({"jobs", "last", "--only", "foo=1"}).err, HasSubstr("error: --only: unknown axis 'foo'\n"));
+}
+
 TEST_F(FailuresTest, WhoNamesASweepsFileIsToldTheSweepsName) {
   const TempFolder folder;
   const auto told = [this](const std::string& word) {

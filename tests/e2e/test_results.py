@@ -143,4 +143,4 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     nothing = run_cli(home, "compare", "before", "after", "--length", "77", scheduler=scheduler)
     assert nothing.code == 0 and "no job of 'before' has a partner in 'after' with accuracy" in nothing.err, nothing
     unknown = run_cli(home, "compare", "before", "after", "--only", "seed=7", scheduler=scheduler)
-    assert unknown.code == 2 and "error: sweep 'before': only: unknown seed '7'" in unknown.err, unknown
+    assert unknown.code == 2 and "error: sweep 'before': --only: unknown seed '7'" in unknown.err, unknown
