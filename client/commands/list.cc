@@ -26,7 +26,7 @@ Grid TasksGrid() {
                   {"revision", "REVISION", true}};
   for (const catalog::Task& task : catalog::Tasks()) {
     grid.rows.push_back({TextCell(task.name), TextCell(task.label), TextCell("algorithmic"),
-                         TextCell(catalog::Abbreviation(task.level)), NumberCell(task.chance_percent),
+                         TextCell(catalog::Abbreviation(task.level)), NumberCell(task.ChancePercent(), fmt::format("{:.3g}", task.ChancePercent())),
                          BoolCell(task.permutation_invariant), NumberCell(task.revision)});
   }
   for (const catalog::DataTask& task : catalog::DataTasks()) {
@@ -156,7 +156,9 @@ class List final : public Command {
         .details =
             "Data sets are known to the scheduler; everything else is part of this program and needs none. Paths of settings\n"
             "(model.layers) are axes as well. Defaults of fields\n"
-            "are those of the experiment kind 'algorithmic', of fields that one kind alone has its own; docs/models.md has more.",
+            "are those of the experiment kind 'algorithmic', of fields that one kind alone has its own; docs/models.md has more.\n"
+            "CHANCE % of a task is the accuracy of guessing each output token that counts, all of them as likely. Where some are the\n"
+            "answer more often than others, guessing these gets more: nearly 50 in stack_manipulation and the two binary ones.",
         .examples = "longreach list tasks\nlongreach list presets\nlongreach list encodings -o json\nlongreach list fields training",
         .more_formats = kAllFormats};
   }

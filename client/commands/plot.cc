@@ -47,6 +47,7 @@ class Plot final : public Command {
                 "encoding, system, learning_rate, seed, length, those of slices: layer, head, depth, attention_scale, step, and\n"
                 "settings by their paths, as model.layers.\n"
                 "--x step: the losses of training, of jobs that still run too, as means over 100 ranges of steps (--step-bins).\n"
+                "Accuracy of one task has a dotted line at chance, the accuracy of guessing ('longreach list --help' says which).\n"
                 "--metric attention_entropy --lines head: the curves of all heads, a panel for each layer and system; --panels says\n"
                 "which of the two stand side by side.\n"
                 "FILE.vl.json is a Vega-Lite specification with its data in it; '-' prints it. FILE.svg, FILE.png and FILE.pdf are drawn\n"
@@ -236,6 +237,7 @@ class Plot final : public Command {
       drawing.specification = VegaLiteOf(map);
     } else {
       LinePlot plot{.title = title, .x_title = Words(axes_.x), .x_log = axes_.x == "learning_rate", .x_each = axes_.x != "length" && axes_.x != kStepAxis, .y_title = drawing.value, .y_log = log_, .lines_title = Words(axes_.lines), .bands = HasBands(), .panels = std::move(panels)};
+      plot.chance = ChanceOf(drawing.metric, sweep.spec(), only_);
       if (axes_.x == "length") {
         ASSIGN_OR_RETURN(plot.trained, TrainedLength(connection, sweep, only_));
         if (drawing.metric == kScaleMetric) {

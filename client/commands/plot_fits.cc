@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "client/commands/only.h"
+#include "client/commands/paired_values.h"
 #include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
 
 namespace longreach::client {
 namespace {
@@ -87,6 +89,17 @@ std::optional<double> GrowthBegins(const v1::SweepSpec& spec, const PlotAxes& ax
 }
 
 }  // namespace
+
+std::optional<double> ChanceOf(std::string_view metric, const v1::SweepSpec& spec, const std::vector<std::string>& only) {
+  if (metric != "accuracy") return std::nullopt;
+  // Lengths and settings leave no more tasks.
+  std::vector<std::string> of_jobs = only;
+  std::erase_if(of_jobs, [](const std::string& text) { return !IsPairAxis(text.substr(0, text.find('='))); });
+  const SweepValues values(spec, of_jobs);
+  const std::set<std::string>& tasks = values.axes()[PlaceOf("task")];
+  const catalog::Task* const task = tasks.size() == 1 ? catalog::FindTask(*tasks.begin()) : nullptr;
+  return task == nullptr ? std::nullopt : std::optional(task->ChancePercent());
+}
 
 absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, const v1::Sweep& sweep, const std::vector<std::string>& only) {
   if (sweep.spec().systems().empty()) return LongestOf(connection, sweep, nullptr);

@@ -1,4 +1,5 @@
-// What a figure over lengths has beside its points: the length that was trained, and the fits of the best scales of attention.
+// What a figure of lines has beside its points: what guessing has; over lengths, the length that was trained and the fits of the best scales of
+// attention.
 #pragma once
 
 #include <optional>
@@ -15,6 +16,10 @@ namespace longreach::client {
 
 // The metric that has fits.
 inline constexpr std::string_view kScaleMetric = "best_attention_scale";
+
+// What guessing has of a metric, in its unit, where the jobs that `only` (as TableSpec.only) shows are of one task and it is known. Nothing of several
+// tasks: each has its own.
+std::optional<double> ChanceOf(std::string_view metric, const v1::SweepSpec& spec, const std::vector<std::string>& only);
 
 // The longest length of training, of the weights' makers too; of systems that of those which `only` (as TableSpec.only) shows, nothing where
 // they do not agree.

@@ -116,13 +116,33 @@ std::vector<double> ValuesOfX(const Json& values) {
   return all;
 }
 
+// The axis upwards: on one that ends at its data there is room for chance too.
+Json AxisUpwards(const LinePlot& plot, const Json& values) {
+  Json y = NumberAxis("y", plot.y_title, plot.y_log, true);
+  Json all = values;
+  if (plot.chance) all.push_back(Json::object({{"y", *plot.chance}}));
+  EndAtData(y, all, {"y", "low", "high", "fit"});
+  return y;
+}
+
+// The line, and its name at the end where lines that fall with the length are still high. Their data is one row of nothing: of that of the points each
+// would draw them once more.
+void AddChance(double chance, Json& layers) {
+  constexpr std::string_view kGrey = "#888888";
+  const Json once = {{"values", Json::array({Json::object()})}};
+  const Json y = {{"datum", chance}};
+  layers.push_back({{"data", once}, {"mark", {{"type", "rule"}, {"strokeDash", {1, 3}}, {"strokeWidth", 1}, {"color", kGrey}}}, {"encoding", {{"y", y}}}});
+  layers.push_back({{"data", once},
+                    {"mark", {{"type", "text"}, {"text", "chance"}, {"align", "left"}, {"baseline", "bottom"}, {"dx", 3}, {"dy", -2}, {"fontSize", 10}, {"color", kGrey}}},
+                    {"encoding", {{"x", {{"value", 0}}}, {"y", y}}}});
+}
+
 Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
   Json x = NumberAxis("x", plot.x_title, plot.x_log, false);
   if (Json ticks = WholeTicks(values, plot.trained); !ticks.empty()) x["axis"] = std::move(ticks);
   EndAtData(x, values, {"x"});
   if (plot.x_each) TickAt(x, ValuesOfX(values), plot.panels.size());
-  Json y = NumberAxis("y", plot.y_title, plot.y_log, true);
-  EndAtData(y, values, {"y", "low", "high", "fit"});
+  const Json y = AxisUpwards(plot, values);
   const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };
   const Json colours = Ordered(plot, colour_name);
   const Json colour = {{"field", dashed ? "encoding" : "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", colours},
@@ -171,6 +191,7 @@ Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
                       {"mark", {{"type", "line"}, {"strokeDash", {2, 3}}, {"strokeWidth", 1.5}}},
                       {"encoding", {{"x", x}, {"y", fit}, {"color", colour}}}});
   }
+  if (plot.chance) AddChance(*plot.chance, layers);
   if (plot.trained) {
     layers.push_back({{"mark", {{"type", "rule"}, {"strokeDash", {4, 4}}, {"color", "#888888"}}}, {"encoding", {{"x", {{"datum", *plot.trained}}}}}});
   }

@@ -27,6 +27,8 @@ struct LinePlot {
   std::string lines_title;              // "encoding"
   // The longest length of training: a dashed line, where lengths are on the x axis. Absent: none.
   std::optional<double> trained = {};
+  // What guessing has: a thin dotted line. Absent: none.
+  std::optional<double> chance = {};
   std::vector<PlotCurve> curves = {};
   // One standard deviation to each side of a point that is a mean of several jobs. Around another aggregate it would say what no job did.
   bool bands = true;

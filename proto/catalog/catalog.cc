@@ -19,8 +19,7 @@ using enum OutputLength;
 using enum Better;
 
 constexpr Task kTasks[] = {
-#define X(name, label, level, in, out, output_length, chance, invariant, revision) \
-  {#name, label, level, in, out, output_length, chance, invariant, revision},
+#define X(name, label, level, in, out, output_length, invariant, revision) {#name, label, level, in, out, output_length, invariant, revision},
 #include "proto/catalog/tasks.def"
 #undef X
 };

@@ -25,10 +25,13 @@ struct Task {
   int input_vocabulary;   // Without the token of empty output positions, whose id it is.
   int output_vocabulary;
   OutputLength output_length;
-  double chance_percent;
   bool permutation_invariant;
   int revision;
 
+  // Accuracy, in percent, of guessing: one output token as likely as another, at each place that counts. That is exact, however often each token is
+  // the answer. Whoever knows how often may guess better. The paper's captions have 50 for solve_equation (20 here) and for the tasks of three
+  // output tokens (a third).
+  double ChancePercent() const { return 100.0 / output_vocabulary; }
   // Input tokens that a requested length gives: modular_arithmetic makes the length odd, all others keep it.
   int64_t InputTokens(int64_t requested_length) const;
   // Output tokens for a number of input tokens (not: requested length).

@@ -16,7 +16,7 @@ OUTPUTS = {"kSingle": lambda n: 1, "kInput": lambda n: n, "kInputPlusOne": lambd
            "kHalfRoundedUp": lambda n: (n + 1) // 2}
 CATALOG = pathlib.Path(__file__).resolve().parents[2] / "proto/catalog"
 # Name -> how long its output is.
-TASKS = dict(re.findall(r"^X\((\w+), .*?, (k\w+), [\d.]+, (?:true|false), \d+\)", (CATALOG / "tasks.def").read_text(), re.MULTILINE))
+TASKS = dict(re.findall(r"^X\((\w+), .*?, (k\w+), (?:true|false), \d+\)", (CATALOG / "tasks.def").read_text(), re.MULTILINE))
 ENCODING = "log_kerple"  # Of all cells whose names tell of none.
 LABELS = dict(re.findall(r'^X\((\w+), "([^"]+)"', (CATALOG / "encodings.def").read_text(), re.MULTILINE))
 RANDOMIZED = ":randomized"

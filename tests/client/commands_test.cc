@@ -363,14 +363,6 @@ TEST_F(CommandTest, ErrorsAreJsonWhereverJsonWasAskedFor) {
   EXPECT_THAT(RunCommandLine(line, {{"LONGREACH_OUTPUT", "csv"}}).err, StartsWith("error: no such sweep"));
 }
 
-TEST(ListTest, FieldsAreLinesWithTheirTextsBelow) {
-  const Outcome outcome = RunCommandLine({"list", "fields", "axes"});
-  EXPECT_THAT(outcome.out, StartsWith("task  list of texts\n    What is learned,"));
-  EXPECT_EQ(RunCommandLine({"list", "fields", "axes.task"}).out.find("encoding  list"), std::string::npos);
-  EXPECT_THAT(RunCommandLine({"list", "fields", "training.warmup_steps"}).out, StartsWith("training.warmup_steps  whole number [2000], of kind llama\n"));
-  EXPECT_THAT(RunCommandLine({"list", "fields", "trainig"}).err, HasSubstr("did you mean 'training'?"));
-}
-
 TEST_F(CommandTest, AJobSaysHowFarItsLossIs) { EXPECT_THAT(Run({"job", "bbbb"}).out, HasSubstr("\n  training loss 0.25 at step 20\n    █▁\n")); }
 
 TEST_F(CommandTest, ASweepMayHaveTheNameOfACommand) {

@@ -176,6 +176,27 @@ TEST(LinePlotTest, PanelsAreFacetsAndTheTrainingLengthIsALine) {
   EXPECT_EQ(rule["encoding"]["x"]["datum"], 40);
 }
 
+TEST(LinePlotTest, ChanceIsADottedLineWithItsNameDrawnOnce) {
+  LinePlot plot = Plot(TwoLines());
+  plot.chance = 50;
+  plot.trained = 40;
+
+  const nlohmann::json spec = Of(plot);
+
+  EXPECT_EQ(spec["data"]["values"].size(), 4) << "no point";
+  const nlohmann::json& layers = spec["layer"];
+  ASSERT_EQ(layers.size(), 6);
+  EXPECT_EQ(layers[3]["mark"]["type"], "rule");
+  EXPECT_EQ(layers[3]["encoding"], (nlohmann::json{{"y", {{"datum", 50}}}}));
+  EXPECT_EQ(layers[4]["mark"]["text"], "chance");
+  EXPECT_EQ(layers[4]["encoding"]["y"]["datum"], 50);
+  for (const size_t layer : {3u, 4u}) EXPECT_EQ(layers[layer]["data"]["values"].size(), 1) << layer;
+  EXPECT_TRUE(layers[5]["encoding"]["x"].contains("datum"));
+
+  plot.y_log = true;
+  EXPECT_LT(Of(plot)["layer"][1]["encoding"]["y"]["scale"]["domain"][0], 50) << "it is on the axis, below all points";
+}
+
 TEST(LinePlotTest, LogarithmsAndNumbersThatAreNoneLeavePointsOut) {
   v1::Table table = TwoLines();
   table.mutable_cells(0)->set_measured(0);

@@ -2,6 +2,9 @@
 // program that draws is a stand-in here; the real one is in tests/e2e/test_plot.py.
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "tests/client/plot_fixture.h"
 
@@ -63,9 +66,8 @@ TEST_F(PlotTest, TheLengthOfTrainingIsThatOfTheSystemsThatAreShown) {
     const std::string file = std::to_string(files++) + ".vl.json";
     const Outcome outcome = Run(file, more);
     EXPECT_EQ(outcome.code, kDone) << outcome.err;
-    const std::string text = Written(file);
-    const size_t rule = text.find("\"datum\":");
-    return rule == text.npos ? "none" : text.substr(rule + 8, text.find_first_of(",}", rule) - rule - 8);
+    const nlohmann::json trained = nlohmann::json::parse(Written(file))["layer"].back()["encoding"]["x"];
+    return trained.contains("datum") ? trained["datum"].dump() : "none";
   };
   EXPECT_EQ(line({}), "none") << "they do not agree";
   EXPECT_THAT(line({"--only", "system=plain"}), HasSubstr("3"));
@@ -81,6 +83,33 @@ TEST_F(PlotTest, TheLengthOfTrainingIsThatOfTheSystemsThatAreShown) {
   EXPECT_THAT(line({"--only", "system=tuned"}), HasSubstr("256")) << "which is longer than what made its weights";
   spec.mutable_systems(2)->mutable_with()->mutable_training()->set_steps(0);
   EXPECT_THAT(line({"--only", "system=tuned"}), HasSubstr("64")) << "it trains nothing";
+}
+
+TEST_F(PlotTest, AccuracyOfOneTaskHasALineAtChance) {
+  v1::SweepSpec& spec = *scheduler_.sweep.mutable_spec();
+  spec.mutable_axes()->add_task("stack_manipulation");
+  int files = 0;
+  const auto chance = [&](const std::vector<std::string>& more) -> std::optional<double> {
+    const std::string file = std::to_string(files++) + ".vl.json";
+    const Outcome outcome = Run(file, more);
+    EXPECT_EQ(outcome.code, kDone) << outcome.err;
+    const nlohmann::json drawn = nlohmann::json::parse(Written(file));
+    for (const nlohmann::json& layer : drawn["layer"]) {
+      if (layer["encoding"].contains("y") && layer["encoding"]["y"].contains("datum")) return layer["encoding"]["y"]["datum"].get<double>();
+    }
+    return std::nullopt;
+  };
+  EXPECT_EQ(chance({"--only", "task=even_pairs"}), 50);
+  EXPECT_EQ(chance({"--only", "task=stack_manipulation", "--only", "length=40", "--log"}), 100.0 / 3) << "its tokens are 0, 1 and the end";
+  EXPECT_EQ(chance({"--panels", "none", "--lines", "task"}), std::nullopt) << "each task has its own";
+  EXPECT_EQ(chance({"--only", "task=even_pairs", "--y", "seed"}), std::nullopt) << "a heat map has no lines";
+  scheduler_.table.set_metric("loss");
+  EXPECT_EQ(chance({"--only", "task=even_pairs", "--metric", "loss"}), std::nullopt);
+  // What is imported says nothing of how often each answer is right.
+  scheduler_.table.set_metric("accuracy");
+  spec.mutable_axes()->clear_task();
+  spec.mutable_axes()->add_task("imagenet");
+  EXPECT_EQ(chance({}), std::nullopt);
 }
 
 TEST_F(PlotTest, SystemsAreLinesAndTasksArePanels) {

@@ -113,6 +113,13 @@ def test_figures_are_drawn_under_the_pages_own_policy(home, browser, dashboard):
         expect(figure.get_by_text("Bucket Sort")).to_be_visible(timeout=PATIENCE_MS)
         expect(figure.get_by_text("accuracy (%)").first).to_be_visible()
         assert re.fullmatch(r"longreach plot [0-9a-f]{8} --file figure.svg --store \S+/it.db", command_of(page, "Figure"))
+        expect(figure.get_by_text("chance", exact=True)).to_have_count(0)  # Each of the two tasks has its own.
+        only = page.get_by_role("region", name="Figure", exact=True).get_by_role("textbox", name="Only")
+        only.fill("task=bucket_sort")
+        page.keyboard.press("Enter")
+        expect(figure.get_by_text("chance", exact=True)).to_have_count(1, timeout=PATIENCE_MS)
+        only.fill("")
+        page.keyboard.press("Enter")
         page.get_by_role("combobox", name="Of", exact=True).select_option("losses")
         losses = page.get_by_role("figure", name="Losses of training")
         expect(losses.get_by_text("step", exact=True).first).to_be_visible(timeout=PATIENCE_MS)

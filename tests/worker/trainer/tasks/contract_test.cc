@@ -95,6 +95,20 @@ TEST_P(TaskContractTest, CountsTheLeadingPositionsUpToTheEnd) {
   }
 }
 
+// A guess is right as often as one of the output tokens that there are is the target, whatever the targets are: so that is exact.
+TEST_P(TaskContractTest, GuessingHasTheChanceOfTheCatalog) {
+  for (const int length : {8, 40, 41, 500}) {
+    const Batch batch = Fill(task(), length, TestBatchStream(length), 200);
+    const size_t output_length = batch.targets.size() / batch.valid.size();
+    std::set<int> tokens;
+    for (size_t i = 0; i < batch.valid.size(); ++i) {
+      const auto counted = batch.targets.begin() + static_cast<ptrdiff_t>(i * output_length);
+      tokens.insert(counted, counted + batch.valid[i]);
+    }
+    EXPECT_DOUBLE_EQ(known().ChancePercent(), 100.0 / static_cast<double>(tokens.size())) << length;
+  }
+}
+
 TEST_P(TaskContractTest, SolvesAnInputTheSameWayWheneverItIsAsked) {
   const Batch batch = Fill(task(), 41, TestBatchStream(41), 50);
   const size_t input_length = batch.inputs.size() / 50;
