@@ -63,10 +63,7 @@ absl::Status Between::CheckValues(const std::set<std::string>& known) {
 absl::Status Between::ReadSystems(const SystemSettings& settings) {
   std::vector<std::string> others = VaryingSettings(settings);
   std::erase(others, axis_);
-  std::set<std::string> known;
-  for (const v1::System& system : settings.spec().systems()) {
-    if (std::string value = ValueOfJobs(axis_, settings.Of(system, axis_)); !value.empty()) known.insert(std::move(value));
-  }
+  const std::set<std::string> known = settings.AllOf(axis_);
   if (known.empty()) {
     return UsageError(fmt::format("--between {}: the sweep has no systems, and so one value of each setting", axis_),
                       fmt::format("a sweep with --set {}={} has two", axis_, NamesValues() ? Join({values_[0], values_[1]}, ",") : "A,B"));

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "client/commands/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/known_values.h"
+#include "client/commands/sweep_calls.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -147,19 +150,28 @@ Grid DataGrid(const v1::ListDataSetsResponse& response) {
   return grid;
 }
 
+Grid ValuesGrid(const std::vector<ValuesOfAxis>& known) {
+  Grid grid;
+  grid.columns = {{"axis", "AXIS"}, {"value", "VALUE"}};
+  for (const ValuesOfAxis& one : known) {
+    for (const std::string& value : one.values) grid.rows.push_back({TextCell(one.axis), TextCell(value)});
+  }
+  return grid;
+}
+
 class List final : public Command {
  public:
   CommandInfo Info() const override {
     return {
         .group = kGroupLook,
-        .summary = "List what there is: tasks, encodings, presets, metrics, axes, fields of a sweep, data",
+        .summary = "List what there is: tasks, encodings, presets, metrics, axes, data, fields and values of a sweep",
         .details =
-            "Data sets are known to the scheduler; everything else is part of this program and needs none. Paths of settings\n"
-            "(model.layers) are axes as well. Defaults of fields\n"
+            "Data sets and the values of a sweep are known to the scheduler; everything else is part of this program and needs\n"
+            "none. Paths of settings (model.layers) are axes as well. Defaults of fields\n"
             "are those of the experiment kind 'algorithmic', of fields that one kind alone has its own; docs/models.md has more.\n"
             "CHANCE % of a task is the accuracy of guessing each output token that counts, all of them as likely. Where some are the\n"
             "answer more often than others, guessing these gets more: nearly 50 in stack_manipulation and the two binary ones.",
-        .examples = "longreach list tasks\nlongreach list presets\nlongreach list encodings -o json\nlongreach list fields training",
+        .examples = "longreach list tasks\nlongreach list presets\nlongreach list encodings -o json\nlongreach list fields training\nlongreach list values last",
         .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
@@ -175,6 +187,9 @@ class List final : public Command {
     CLI::App* const fields = app.add_subcommand("fields", "Fields that describe the jobs of a sweep, for its file and --set");
     fields->add_option("GROUP", group_, "Only these: training, or training.steps");
     fields->callback([this] { kind_ = "fields"; });
+    CLI::App* const values = app.add_subcommand("values", "Values that a sweep has of each axis, and of the settings in which its systems differ: for --only, --between");
+    AddSweepArgument(*values, sweep_, {.required = false});
+    values->callback([this] { kind_ = "values"; });
   }
 
   absl::StatusOr<int> Run(Session& session) override {
@@ -185,7 +200,8 @@ class List final : public Command {
     }
     ASSIGN_OR_RETURN(const Grid grid, GridOf(session));
     if (session.settings().quiet && !session.json()) {
-      for (const auto& row : grid.rows) session.out() << row.front().value << "\n";
+      // A value alone would not say of what it is.
+      for (const auto& row : grid.rows) session.out() << row.front().value << (kind_ == "values" ? "=" + row.back().value : "") << "\n";
       return kDone;
     }
     session.Print(grid, kind_ == "data" ? "data_sets" : kind_);
@@ -207,6 +223,11 @@ class List final : public Command {
       return FieldsGrid(notes);
     }
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
+    if (kind_ == "values") {
+      ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
+      ASSIGN_OR_RETURN(const SystemSettings settings, SystemSettings::Fetch(*connection, sweep, {}));
+      return ValuesGrid(KnownValues(settings));
+    }
     ASSIGN_OR_RETURN(const v1::ListDataSetsResponse response,
                      connection->Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
     return DataGrid(response);
@@ -214,6 +235,7 @@ class List final : public Command {
 
   std::string kind_;
   std::string group_;
+  std::string sweep_ = "last";
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "client/commands/system_settings.h"
 
 #include <algorithm>
-#include <set>
 
 #include "client/commands/only.h"
 #include "client/commands/tables.h"
@@ -58,6 +57,14 @@ std::string SystemSettings::Of(const v1::System& system, const std::string& path
   if (const std::string* learnt = Learnt(system, path)) return *learnt;
   std::string own = SettingOf(system.with(), path);
   return own.empty() ? SettingOf(spec_, path) : own;
+}
+
+std::set<std::string> SystemSettings::AllOf(const std::string& path) const {
+  std::set<std::string> all;
+  for (const v1::System& system : spec_.systems()) {
+    if (std::string value = ValueOfJobs(path, Of(system, path)); !value.empty()) all.insert(std::move(value));
+  }
+  return all;
 }
 
 bool SystemSettings::MayBe(const v1::System& system, const AxisChoice& asked) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,8 @@ class SystemSettings {
   const v1::SweepSpec& spec() const { return spec_; }
   // Empty: its jobs do not have this setting; or nobody was asked, and neither system nor sweep says it.
   std::string Of(const v1::System& system, const std::string& path) const;
+  // Of all systems, as jobs have it; where they do not have it, nothing.
+  std::set<std::string> AllOf(const std::string& path) const;
   // Its jobs have a value as --only asks for it of a setting. What nobody was asked for and nobody says may be any.
   bool MayBe(const v1::System& system, const AxisChoice& asked) const;
 

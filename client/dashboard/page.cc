@@ -8,6 +8,7 @@ namespace longreach::client {
 // Of page/NAME.SUFFIX, made by the build (client/CMakeLists.txt has the same list).
 #define LONGREACH_PAGE_MODULES \
   X(api)                       \
+  X(between)                   \
   X(chart)                     \
   X(compare_view)              \
   X(controls)                  \

@@ -26,6 +26,7 @@ struct Question {
 const std::vector<Question>& Questions() {
   static const std::vector<Question> questions = {
       {"/api/axes", {"list", "axes"}},
+      {"/api/between", {"compare"}, {"sweep"}, {"between", "by", "metric", "length", "slice", "only"}},
       {"/api/compare", {"compare"}, {"first", "second"}, {"by", "metric", "length", "slice", "only"}},
       {"/api/explain", {"explain"}, {"job"}},
       {"/api/job", {"job"}, {"job"}},
@@ -40,6 +41,7 @@ const std::vector<Question>& Questions() {
       {"/api/results", {"results"}, {"sweep"}, {"rows", "columns", "metric", "aggregate", "length", "slice", "only", "step-bins"}, {"bits"}},
       {"/api/status", {"status"}, {"sweep"}},
       {"/api/sweeps", {"sweeps"}},
+      {"/api/values", {"list", "values"}, {"sweep"}},
       {"/api/workers", {"workers"}},
   };
   return questions;

@@ -122,7 +122,7 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"run", "quickstart", "-z"}, "unknown option '-z'");
   refused({"pause"}, "SWEEP is required");
   refused({"watch", "nope-tinyllama"}, "'nope-tinyllama' stands for several sweeps; name one of nope-");
-  refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, axes, data, fields");
+  refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, axes, data, fields, values");
   refused({"status", "a", "b"}, "b");
   refused({"plan", "quickstart", "training.steps=5"}, "there is no place for: training.steps=5\n  '--set training.steps=5' replaces a field; 'longreach plan --help'");
   refused({"jobs", "last", "--limit", "3x"}, "--limit: '3x' is not a whole number from 0 to 2147483647");

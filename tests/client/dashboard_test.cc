@@ -53,6 +53,8 @@ TEST(QuestionsTest, AreCommandsThatOnlyLook) {
   EXPECT_THAT(*CommandAt("/api/jobs?sweep=last&state=failed&limit=5"), ElementsAre("jobs", "--state=failed", "--limit=5", "-o", "json", "--", "last"));
   EXPECT_THAT(*CommandAt("/api/results?sweep=a&only=seed=0&only=task=x&rows="), ElementsAre("results", "--only=seed=0", "--only=task=x", "-o", "json", "--", "a"));
   EXPECT_THAT(*CommandAt("/api/compare?second=b&by=task&first=a"), ElementsAre("compare", "--by=task", "-o", "json", "--", "a", "b"));
+  EXPECT_THAT(*CommandAt("/api/between?between=encoding%3Drope,alibi&sweep=a"), ElementsAre("compare", "--between=encoding=rope,alibi", "-o", "json", "--", "a"));
+  EXPECT_THAT(*CommandAt("/api/values?sweep=a"), ElementsAre("list", "values", "-o", "json", "--", "a"));
   EXPECT_THAT(*CommandAt("/api/plot?log=1&sweep=a"), ElementsAre("plot", "--file=-", "--log", "-o", "json", "--", "a"));
 }
 
@@ -62,7 +64,7 @@ TEST(QuestionsTest, NothingElseCanBeAsked) {
   }
   // Options of the command that are not the page's: where to look, what to write.
   for (const char* target : {"/api/plot?sweep=a&file=/tmp/x", "/api/jobs?sweep=a&store=b.db", "/api/job?job=a&get=weights", "/api/sweeps?scheduler=x", "/api/sweeps?sweep=a", "/api/plot?sweep=a&log=2",
-                             "/api/results?sweep=a&--published=1", "/api/jobs", "/api/jobs?sweep=", "/api/compare?first=a"}) {
+                             "/api/results?sweep=a&--published=1", "/api/jobs", "/api/jobs?sweep=", "/api/compare?first=a", "/api/between?between=seed", "/api/between?sweep=a&second=b", "/api/values"}) {
     EXPECT_EQ(CommandAt(target).status().code(), absl::StatusCode::kInvalidArgument) << target;
   }
   // A word is never an option of another name.
@@ -75,7 +77,8 @@ TEST(QuestionsTest, EachIsACommandLineThatTheClientTakes) {
                              "/api/plot?sweep=a&metric=accuracy&x=length&lines=encoding&panels=task&aggregate=mean&only=seed=0&step-bins=5&log=1&bits=1&slice=depth%3D3",
                              "/api/plot?sweep=a&x=learning_rate&y=seed&length=50", "/api/plot?sweep=a&x=head_scale&points=head&x-length=3",
                              "/api/results?sweep=a&rows=task&columns=encoding&metric=accuracy&aggregate=max&length=50&slice=x&only=seed=0&bits=1", "/api/results?sweep=a&rows=step&step-bins=5",
-                             "/api/compare?second=b&first=a&by=task&metric=accuracy&length=50&slice=x&only=seed=0"}) {
+                             "/api/compare?second=b&first=a&by=task&metric=accuracy&length=50&slice=x&only=seed=0", "/api/between?sweep=a&between=model.layers%3D1,2&by=task&metric=accuracy&length=50&slice=x&only=seed=0",
+                             "/api/values?sweep=a"}) {
     std::vector<std::string> words = *CommandAt(target);
     words.insert(words.begin(), "--scheduler=unix:/nonexistent");
     EXPECT_EQ(RunCommandLine(words).code, kUnreachable) << target << RunCommandLine(words).err;
@@ -175,6 +178,7 @@ TEST_F(DashboardTest, AnswersAreThoseOfTheCommands) {
                                                                                     {"/api/job?job=bbbb", {"job", "bbbb"}},
                                                                                     {"/api/explain?job=bbbb", {"explain", "bbbb"}},
                                                                                     {"/api/logs?job=bbbb", {"logs", "bbbb"}},
+                                                                                    {"/api/values?sweep=last", {"list", "values", "last"}},
                                                                                     {"/api/workers", {"workers"}},
                                                                                     {"/api/results?sweep=last&rows=seed", {"results", "last", "--rows", "seed"}}}) {
     std::vector<std::string> words = line;
@@ -236,7 +240,7 @@ TEST_F(DashboardTest, ThePageIsWholeAndLoadsNothingFromElsewhere) {
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }
-  EXPECT_EQ(names.size(), 15u);
+  EXPECT_EQ(names.size(), 16u);
 }
 
 TEST_F(DashboardTest, WithoutWhatDrawsFiguresItSaysWhatToDo) {

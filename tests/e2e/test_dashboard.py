@@ -221,6 +221,42 @@ def test_two_sweeps_are_compared(home, browser, dashboard):
         expect(page.get_by_text("--metric: unknown value 'nonsense'")).to_be_visible()
 
 
+def test_jobs_of_one_sweep_are_compared(home, browser, dashboard):
+    with open_page(dashboard, browser) as page:
+        open_sweep(page, "first")
+        page.get_by_role("combobox", name="Compare with").select_option(label="itself: two values of an axis")
+        expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("Compare within [0-9a-f]{8}"))
+        expect(page.get_by_text("first, plain and randomized: accuracy (%) over all test lengths, by pairs of jobs")).to_be_visible()
+        expect(page.get_by_text("they differ in randomized")).to_be_visible()
+        between, first, second = (page.get_by_role("combobox", name=name, exact=True) for name in ("Between", "First", "Second"))
+        # What the sweep has two values of: not its one learning rate.
+        assert between.locator("option").all_inner_texts() == ["plain and randomized", "task", "encoding", "seed"]
+        expect(first).to_have_count(0)
+        assert re.fullmatch(r"longreach compare [0-9a-f]{8} --between randomized --store \S+/it.db", command_of(page, "Differences"))
+
+        between.select_option("task")
+        expect(page.get_by_text("first, bucket_sort and even_pairs: accuracy (%)")).to_be_visible()
+        first.select_option("even_pairs")
+        expect(page.get_by_text("first, even_pairs and bucket_sort: accuracy (%)")).to_be_visible()
+        assert second.locator("option").all_inner_texts() == ["bucket_sort"]
+        page.reload()
+        expect(page.get_by_text("first, even_pairs and bucket_sort: accuracy (%)")).to_be_visible()
+        line = command_of(page, "Differences")
+        assert re.fullmatch(r"longreach compare [0-9a-f]{8} --between task=even_pairs,bucket_sort --store \S+/it.db", line)
+        until(lambda: not children(dashboard.pid), "the store is given back")
+        printed = run_cli(home, *line.split()[1:])
+        assert printed.code == 0, printed
+        assert cells(page, "Differences") == [line.split() for line in printed.out.splitlines()[4:]]
+
+        # What was chosen of an axis is not asked of another one.
+        between.select_option("seed")
+        expect(page.get_by_text("first, 0 and 1: accuracy (%)")).to_be_visible()
+        assert page.url.endswith("?between=seed")
+        page.get_by_role("combobox", name="By", exact=True).fill("seed")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("--by seed: that is what --between compares")).to_be_visible()
+
+
 def test_of_a_scheduler_it_is_live_and_finds_it_again(browser):
     with harness.Home() as home:
         scheduler = harness.Scheduler(home)

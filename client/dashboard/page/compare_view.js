@@ -1,4 +1,5 @@
-// Two sweeps, job by job: by how much they differ, and how sure that is.
+// Two sweeps, or two kinds of one sweep's jobs, job by job: by how much they differ, and how sure that is.
+import {Between} from "./between.js";
 import {Choices, allMetrics, control, metrics} from "./controls.js";
 import {ask} from "./api.js";
 import {element, table} from "./dom.js";
@@ -14,7 +15,7 @@ function written(value, percent, withSign) {
   return (withSign && shown >= 0 ? "+" : "") + (percent ? fixed(shown, 1) : general(shown, 4));
 }
 
-function draw({first, second, metric, length, settings, rows, notes, unit}) {
+function draw({sides, metric, length, settings, rows, notes, unit}) {
   const percent = unit === "%";
   const axes = Object.keys(AXES).filter((axis) => rows.length > 0 && axis in rows[0]);
   const number = (value) => ({value, number: true});
@@ -22,33 +23,65 @@ function draw({first, second, metric, length, settings, rows, notes, unit}) {
     ...axes.map((axis, at) => row[axis] ?? (at === 0 ? "all" : "\u00a0")), number(row.pairs), number(written(row.first, percent)), number(written(row.second, percent)),
     number(written(row.difference, percent, true)), number(written(row.low, percent, true)), number(written(row.high, percent, true))]);
   return element("div", {},
-    element("p", {}, `${first} and ${second}: ${metric}${unit === "" ? "" : ` (${unit})`} ${length === 0 ? "over all test lengths" : `at length ${length}`}, by pairs of jobs`),
+    element("p", {}, `${sides}: ${metric}${unit === "" ? "" : ` (${unit})`} ${length === 0 ? "over all test lengths" : `at length ${length}`}, by pairs of jobs`),
     element("p", {}, `they differ in ${settings.length === 0 ? "nothing that a sweep says" : settings.join(", ")}`),
     rows.length === 0 ? element("p", {class: "refusal"}, "no job of the first has a partner in the second") :
       table("Differences", [...axes.map((axis) => AXES[axis]), number("Pairs"), number("First"), number("Second"), number("Difference"), number("95 % from"), number("to")], drawn),
     notes.map((note) => element("p", {class: "legend"}, `note: ${note}`)));
 }
 
-// With the metric's unit, which another command knows.
-async function answer({name, parameters}) {
+// With the metric's unit, which another command knows, and what stands beside each other, for people.
+async function answer({name, parameters}, sidesOf = ({first, second}) => `${first} and ${second}`) {
   const compared = JSON.parse(await ask(name, parameters));
   const known = (await allMetrics()).find((metric) => metric.name === compared.metric);
-  return JSON.stringify({...compared, unit: known?.unit ?? ""});
+  return JSON.stringify({...compared, sides: sidesOf(compared), unit: known?.unit ?? ""});
 }
+
+const optionsOf = (choices) => ({by: choices.get("by"), metric: choices.get("metric"), length: choices.get("length"), slice: choices.get("slice"), only: choices.get("only").split(" ")});
+const controlsOf = (choices) => [control(choices, "by", "By", {among: Object.keys(AXES)}), control(choices, "metric", "Metric", {among: metrics()}), control(choices, "length", "Length", {width: 8}),
+                                 control(choices, "slice", "Slice"), control(choices, "only", "Only", {width: 26, hint: "task=even_pairs seed=0,1"})];
+const linkTo = (sweep) => element("a", {href: `#/sweep/${encodeURIComponent(sweep)}`}, shortId(sweep));
 
 export function compareView(first, second, parameters) {
   const view = {title: "Compare two sweeps"};
   const choices = new Choices(`#/compare/${encodeURIComponent(first)}/${encodeURIComponent(second)}`, parameters, () => view.panels.forEach((panel) => panel.change()));
-  const options = () => ({by: choices.get("by"), metric: choices.get("metric"), length: choices.get("length"), slice: choices.get("slice"), only: choices.get("only").split(" ")});
-  view.heading = element("h1", {}, "Compare ", element("a", {href: `#/sweep/${encodeURIComponent(first)}`}, shortId(first)), " with ",
-                         element("a", {href: `#/sweep/${encodeURIComponent(second)}`}, shortId(second)));
+  view.heading = element("h1", {}, "Compare ", linkTo(first), " with ", linkTo(second));
   view.panels = [new Panel({
     title: "Differences",
-    question: () => ({name: "compare", parameters: {first, second, ...options()}, words: ["compare", shortId(first), shortId(second)], options: options()}),
-    answer,
+    question: () => ({name: "compare", parameters: {first, second, ...optionsOf(choices)}, words: ["compare", shortId(first), shortId(second)], options: optionsOf(choices)}),
+    answer: (question) => answer(question),
     draw,
-    controls: [control(choices, "by", "By", {among: Object.keys(AXES)}), control(choices, "metric", "Metric", {among: metrics()}), control(choices, "length", "Length", {width: 8}),
-               control(choices, "slice", "Slice"), control(choices, "only", "Only", {width: 26, hint: "task=even_pairs seed=0,1"})],
+    controls: controlsOf(choices),
   })];
+  return view;
+}
+
+export function compareWithinView(sweep, parameters) {
+  const view = {title: "Compare within a sweep"};
+  const choices = new Choices(`#/compare/${encodeURIComponent(sweep)}`, parameters, () => {
+    between.offer();
+    view.panels.forEach((panel) => panel.change());
+  });
+  const between = new Between(sweep, choices);
+  const options = () => ({between: between.text(), ...optionsOf(choices)});
+  const question = () => between.text() === "" ? {name: "values", parameters: {sweep}, words: ["list", "values", shortId(sweep)]} :
+    {name: "between", parameters: {sweep, ...options()}, words: ["compare", shortId(sweep)], options: options()};
+  let name = null;
+  view.heading = element("h1", {}, "Compare within ", linkTo(sweep));
+  const panel = new Panel({
+    title: "Differences",
+    question,
+    // What there is to choose from is asked first.
+    answer: async () => {
+      await between.learn();
+      panel.name(question());
+      if (between.text() === "") return JSON.stringify({nothing: true});
+      name ??= JSON.parse(await ask("status", {sweep})).sweep.name;
+      return answer(question(), ({first, second}) => `${name}, ${first} and ${second}`);
+    },
+    draw: (compared) => compared.nothing ? element("p", {}, "its jobs have one value of each axis") : draw(compared),
+    controls: [...between.controls, ...controlsOf(choices)],
+  });
+  view.panels = [panel];
   return view;
 }

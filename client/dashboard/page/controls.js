@@ -18,6 +18,10 @@ export class Choices {
     history.replaceState(null, "", `${this.page}${search === "" ? "" : `?${search}`}`);
     this.changed();
   }
+  // Before a set() that takes their meaning away.
+  forget(...names) {
+    for (const name of names) delete this.values[name];
+  }
   isSet(name) { return this.get(name) === "true"; }
 }
 

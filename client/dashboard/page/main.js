@@ -1,6 +1,6 @@
 // The page: which view the address names, and when it is asked anew.
 import {Gone, Refusal, ask, takeKey} from "./api.js";
-import {compareView} from "./compare_view.js";
+import {compareView, compareWithinView} from "./compare_view.js";
 import {element} from "./dom.js";
 import {jobView} from "./job_view.js";
 import {place} from "./place.js";
@@ -30,6 +30,7 @@ function viewOf(at) {
   const {words, parameters} = at;
   if (words.length === 0) return sweepsView();
   if (words[0] === "sweep" && words.length === 2) return sweepView(words[1], parameters);
+  if (words[0] === "compare" && words.length === 2) return compareWithinView(words[1], parameters);
   if (words[0] === "compare" && words.length === 3) return compareView(words[1], words[2], parameters);
   if (words[0] === "job" && words.length === 2) return jobView(words[1]);
   if (words[0] === "workers" && words.length === 1) return workersView();

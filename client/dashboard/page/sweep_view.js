@@ -95,9 +95,12 @@ function jobsPanel(id, choices) {
   });
 }
 
-// Where to compare it with another one.
+// Where to compare it with another one, or jobs of its own.
 function comparison(id) {
-  const others = element("select", {onchange: () => { location.hash = `#/compare/${encodeURIComponent(id)}/${others.value}`; }}, element("option", {value: ""}, "another sweep"));
+  const others = element("select", {onchange: () => {
+    const sweeps = others.value === id ? [id] : [id, others.value];
+    if (others.value !== "") location.hash = `#/compare/${sweeps.map(encodeURIComponent).join("/")}`;
+  }}, element("option", {value: ""}, "another sweep"), element("option", {value: id}, "itself: two values of an axis"));
   ask("sweeps").then((answer) => {
     const {sweeps} = JSON.parse(answer);
     others.append(...sweeps.filter((sweep) => sweep.id !== id).map((sweep) => element("option", {value: sweep.id}, `${sweep.name} ${shortId(sweep.id)}`)));
