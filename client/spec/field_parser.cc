@@ -9,6 +9,7 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/spec/meant_field.h"
 #include "client/spec/numbers.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
@@ -280,24 +281,19 @@ std::string FieldsOf(const Descriptor& group) {
   return Join(names, ", ");
 }
 
-// What to write instead of `path`: an axis, which is often looked for in the group 'training'; the one that ends in the word ("steps":
-// training.steps); or the nearest path.
+// What to write instead of `path`.
 std::string SuggestPath(std::string_view path, const Descriptor& root) {
-  const std::string_view last = path.substr(path.rfind('.') + 1);
-  const std::vector<std::string> axes = AxesOf(root);
-  if (std::ranges::find(axes, last) != axes.end()) {
-    // A system's go by their whole paths.
-    constexpr std::string_view kWith = ".with.";
-    const size_t with = path.find(kWith);
-    return with == path.npos ? fmt::format("did you mean '{}'?", last) : fmt::format("did you mean '{}axes.{}'?", Printable(path.substr(0, with + kWith.size())), last);
-  }
-  if (path.starts_with("axes.")) return DidYouMean(last, axes);
-  const std::vector<std::string> paths = SettablePaths(root);
-  for (const std::string& known : paths) {
-    if (known.ends_with(fmt::format(".{}", path))) return fmt::format("did you mean '{}'?", known);
-  }
-  const std::string meant = DidYouMean(path, paths);
-  return meant.empty() ? DidYouMean(last, axes) : meant;
+  constexpr std::string_view kAxes = "axes.";
+  // A system's fields go by their whole paths.
+  constexpr std::string_view kWith = ".with.";
+  const size_t with = path.find(kWith);
+  const std::string_view system = with == path.npos ? std::string_view() : path.substr(0, with + kWith.size());
+  const std::string_view within = path.substr(system.size());
+  std::string meant = FieldCalled(within, root);
+  if (meant.empty()) meant = FieldNear(within, root);
+  if (meant.empty()) return DidYouMean(path, SettablePaths(root));
+  if (system.empty() && meant.starts_with(kAxes)) meant.erase(0, kAxes.size());
+  return fmt::format("did you mean '{}{}'?", Printable(system), meant);
 }
 
 absl::Status NeedsAField(std::string_view path, const Descriptor& group) {

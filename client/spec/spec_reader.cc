@@ -13,6 +13,7 @@
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/field_parser.h"
+#include "client/spec/meant_field.h"
 #include "client/spec/parts.h"
 #include "proto/base/names.h"
 #include "proto/base/text.h"
@@ -43,8 +44,8 @@ std::string PathBelow(const Descriptor& message, const std::string& name) {
 
 class Filler {
  public:
-  // With a grid, the fields of a sweep may have lists where they take one value.
-  explicit Filler(const YamlTree& tree, FieldGrid* grid = nullptr) : tree_(tree), grid_(grid) {}
+  // `root` is what is filled in the end. With a grid, the fields of a sweep may have lists where they take one value.
+  Filler(const YamlTree& tree, const Descriptor& root, FieldGrid* grid = nullptr) : tree_(tree), root_(root), grid_(grid) {}
 
   // `more` are keys that the caller reads itself; `path` is how error messages call the mapping.
   absl::Status Fill(const YamlNode& mapping, const std::string& path, Message& message,
@@ -64,13 +65,28 @@ class Filler {
                        const std::set<std::string>& more) {
     std::vector<std::string> known = FieldNames(type);
     known.insert(known.end(), more.begin(), more.end());
-    std::string hint = DidYouMean(entry.key, known);
-    if (const std::string group = PathBelow(type, entry.key); !group.empty()) {
-      hint = fmt::format("'{}' belongs under '{}:';", entry.key, group);
-    }
     const std::string where = path.empty() ? "a sweep" : fmt::format("'{}'", path);
     return tree_.ErrorAt(entry.key_place, fmt::format("unknown field '{}'", Printable(entry.key)),
-                         JoinHints(hint, fmt::format("{} has: {}", where, Join(known, ", "))));
+                         JoinHints(Meant(entry.key, path, type, known), fmt::format("{} has: {}", where, Join(known, ", "))));
+  }
+
+  // Instead of a field of the group `type`, which has the `known` ones.
+  std::string Meant(const std::string& key, const std::string& path, const Descriptor& type, const std::vector<std::string>& known) const {
+    const std::string key_path = path.empty() ? key : path + "." + key;
+    // A group may have slipped into another.
+    std::string meant = root_.FindFieldByName(key) != nullptr ? key : FieldCalled(key_path, root_);
+    if (meant.empty()) {
+      if (std::string own = DidYouMean(key, known); !own.empty()) return own;
+      meant = FieldNear(key_path, root_);
+    }
+    if (meant.empty()) return "";
+    const std::string name = meant.substr(meant.rfind('.') + 1);
+    if (type.FindFieldByName(name) != nullptr) return fmt::format("did you mean '{}'?", name);
+    // Of a system it may be below that.
+    std::string group = PathBelow(type, name);
+    if (group.empty() && meant != name) group = meant.substr(0, meant.rfind('.'));
+    const std::string where = group.empty() ? "in no group" : fmt::format("under '{}:'", group);
+    return name == key ? fmt::format("'{}' belongs {};", name, where) : fmt::format("did you mean '{}', which belongs {}?", name, where);
   }
 
   absl::Status FillField(const YamlNode::Entry& entry, const std::string& path, const FieldDescriptor& field,
@@ -174,6 +190,7 @@ class Filler {
   }
 
   const YamlTree& tree_;
+  const Descriptor& root_;
   FieldGrid* grid_;
   int visits_ = 0;
 };
@@ -225,7 +242,7 @@ absl::Status PutList(std::string_view text, const std::string& path, const Field
 absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name) {
   ASSIGN_OR_RETURN(const YamlTree tree, YamlTree::Parse(text, std::move(name)));
   SweepFile file;
-  RETURN_IF_ERROR(Filler(tree, &file.grid).Fill(tree.root(), "", file.spec, {"summary", "table", "parts"}));
+  RETURN_IF_ERROR(Filler(tree, *v1::SweepSpec::descriptor(), &file.grid).Fill(tree.root(), "", file.spec, {"summary", "table", "parts"}));
   for (const YamlNode::Entry& entry : tree.root().entries) {
     const YamlNode& value = tree.node(entry.value);
     if (entry.key == "summary") {
@@ -240,7 +257,7 @@ absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name)
                             "it has: rows, columns, metric, aggregate, ...");
       }
       file.has_table = true;
-      RETURN_IF_ERROR(Filler(tree).Fill(value, "table", file.table));
+      RETURN_IF_ERROR(Filler(tree, *v1::TableSpec::descriptor()).Fill(value, "table", file.table));
     }
     if (entry.key == "parts") {
       ASSIGN_OR_RETURN(file.parts, ReadParts(tree, value));

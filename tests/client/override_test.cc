@@ -147,6 +147,19 @@ TEST(OverrideTest, SuggestsAnAxisWhereverItWasLookedFor) {
   EXPECT_THAT(Refusal({"rate=1"}), HasSubstr("a sweep has: name, experiment, axes (task, encoding, learning_rate, seed), "));
 }
 
+TEST(OverrideTest, KnowsWhatFieldsAreCalledElsewhere) {
+  EXPECT_THAT(Refusal({"model.lr=1e-3"}), HasSubstr("did you mean 'learning_rate'?"));
+  EXPECT_THAT(Refusal({"batch=3"}), HasSubstr("did you mean 'training.batch_size'?"));
+  EXPECT_THAT(Refusal({"num_layers=3"}), HasSubstr("did you mean 'model.layers'?"));
+  EXPECT_THAT(Refusal({"step=3"}), HasSubstr("did you mean 'training.steps'?"));
+}
+
+TEST(OverrideTest, SuggestsAFieldOfAnotherGroup) {
+  EXPECT_THAT(Refusal({"training.layers=3"}), HasSubstr("did you mean 'model.layers'?"));
+  EXPECT_THAT(Refusal({"evaluaton.lengths=3"}), HasSubstr("did you mean 'evaluation.lengths'?"));
+  EXPECT_THAT(Refusal({"axes.steps=3"}), HasSubstr("did you mean 'training.steps'?"));
+}
+
 TEST(OverrideTest, ASystemsSettingsAreBelowWith) {
   const auto refusal = [](const std::string& override_text) {
     v1::SweepSpec spec = LoadSweep("nope-small")->spec;
@@ -154,6 +167,7 @@ TEST(OverrideTest, ASystemsSettingsAreBelowWith) {
   };
   EXPECT_THAT(refusal("systems.nope.training.steps=4"), HasSubstr("unknown field 'systems.nope.training.steps'\n  'systems.nope' has: name, with; its settings are below 'systems.nope.with'"));
   EXPECT_THAT(refusal("systems.nope.with.learning_rate=1e-3"), HasSubstr("did you mean 'systems.nope.with.axes.learning_rate'? 'systems.nope.with' has: "));
+  EXPECT_THAT(refusal("systems.nope.with.batch=4"), HasSubstr("did you mean 'systems.nope.with.training.batch_size'?"));
 }
 
 TEST(OverrideTest, KnowsEncodingsAndTasksAsPapersWriteThem) {

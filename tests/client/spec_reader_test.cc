@@ -16,6 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 SweepFile Read(const std::string& text) {
   absl::StatusOr<SweepFile> file = ReadSweepFile(text, "sweep.yaml");
@@ -101,6 +102,35 @@ TEST(SpecReaderTest, NamesPlaceAndSuggestionForAnUnknownField) {
   EXPECT_THAT(Refusal("batch_size: 1"), HasSubstr("'batch_size' belongs under 'training:'"));
   EXPECT_THAT(Refusal("axes: {lr: 1}"), HasSubstr("did you mean 'learning_rate'?"));
   EXPECT_THAT(Refusal("table: {row: task}"), HasSubstr("sweep.yaml:1:9: unknown field 'row'"));
+}
+
+TEST(SpecReaderTest, AnswersAFieldInTheWrongGroupWithWhereItBelongs) {
+  EXPECT_THAT(Refusal("training:\n  learning_rate: 1e-3\n"), StartsWith("error: sweep.yaml:2:3: unknown field 'learning_rate'\n"
+                                                                       "  'learning_rate' belongs under 'axes:'; 'training' has: steps, "));
+  // The data's seed is a field of that group, but who writes 'seed' means the axis.
+  EXPECT_THAT(Refusal("training: {seed: 1}"), HasSubstr("'seed' belongs under 'axes:'; 'training' has: "));
+  EXPECT_THAT(Refusal("training: {layers: 2}"), HasSubstr("'layers' belongs under 'model:';"));
+  EXPECT_THAT(Refusal("axes: {steps: 2}"), HasSubstr("'steps' belongs under 'training:';"));
+  EXPECT_THAT(Refusal("model: {data: x}"), HasSubstr("'data' belongs in no group;"));
+  EXPECT_THAT(Refusal("training:\n  steps: 1\n  evaluation:\n    examples: 3\n"), HasSubstr("'evaluation' belongs in no group;"));
+  EXPECT_THAT(Refusal("systems: [{name: a, training: {steps: 1}}]"), HasSubstr("'training' belongs under 'with:';"));
+  EXPECT_THAT(Refusal("systems: [{name: a, lr: 1}]"), HasSubstr("did you mean 'learning_rate', which belongs under 'with.axes:'?"));
+  EXPECT_THAT(Refusal("systems: [{name: a, with: {training: {lr: 1}}}]"), HasSubstr("did you mean 'learning_rate', which belongs under 'axes:'?"));
+}
+
+TEST(SpecReaderTest, KnowsWhatFieldsAreCalledElsewhere) {
+  EXPECT_THAT(Refusal("training: {lr: 1e-3}"), HasSubstr("did you mean 'learning_rate', which belongs under 'axes:'? 'training' has: "));
+  EXPECT_THAT(Refusal("lr: 1e-3"), HasSubstr("did you mean 'learning_rate', which belongs under 'axes:'?"));
+  // Not 'learned_rows', which has the same initials.
+  EXPECT_THAT(Refusal("model: {lr: 1e-3}"), HasSubstr("did you mean 'learning_rate', which belongs under 'axes:'?"));
+  EXPECT_THAT(Refusal("training: {batch: 3}"), HasSubstr("did you mean 'batch_size'? 'training' has: "));
+  EXPECT_THAT(Refusal("batch: 3"), HasSubstr("did you mean 'batch_size', which belongs under 'training:'?"));
+  EXPECT_THAT(Refusal("model: {num_layers: 3}"), HasSubstr("did you mean 'layers'?"));
+  EXPECT_THAT(Refusal("training: {d_model: 3}"), HasSubstr("did you mean 'embedding_dim', which belongs under 'model:'?"));
+  EXPECT_THAT(Refusal("axes: {dataset: x}"), HasSubstr("did you mean 'data', which belongs in no group?"));
+  EXPECT_THAT(Refusal("seeds: 0..4"), HasSubstr("did you mean 'seed', which belongs under 'axes:'?"));
+  EXPECT_THAT(Refusal("step: 5"), HasSubstr("did you mean 'steps', which belongs under 'training:'?"));
+  EXPECT_THAT(Refusal("table: {lr: 1}"), Not(HasSubstr("learning_rate")));
 }
 
 TEST(SpecReaderTest, RefusesValuesThatTheirFieldDoesNotAdmit) {

@@ -1,0 +1,114 @@
+#include "client/spec/meant_field.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
+constexpr std::string_view kAxes = "axes.";
+
+// What a field is called elsewhere, where that is no misspelling of its name here.
+struct OtherName {
+  std::string_view name;
+  std::string_view field;
+};
+constexpr OtherName kOtherNames[] = {
+    {"batch", "batch_size"},
+    {"bs", "batch_size"},
+    {"clip", "clip_norm"},
+    {"d_ff", "mlp_dim"},
+    {"d_model", "embedding_dim"},
+    {"dataset", "data"},
+    {"depth", "layers"},
+    {"ffn_dim", "mlp_dim"},
+    {"grad_clip", "clip_norm"},
+    {"gradient_clipping", "clip_norm"},
+    {"hidden_size", "embedding_dim"},
+    {"intermediate_size", "mlp_dim"},
+    {"iterations", "steps"},
+    {"kind", "experiment"},
+    {"lr", "learning_rate"},
+    {"lrs", "learning_rate"},
+    {"max_grad_norm", "clip_norm"},
+    {"max_steps", "steps"},
+    {"n_embd", "embedding_dim"},
+    {"n_head", "heads"},
+    {"n_heads", "heads"},
+    {"n_layer", "layers"},
+    {"n_layers", "layers"},
+    {"num_attention_heads", "heads"},
+    {"num_heads", "heads"},
+    {"num_hidden_layers", "layers"},
+    {"num_key_value_heads", "kv_heads"},
+    {"num_kv_heads", "kv_heads"},
+    {"num_layers", "layers"},
+    {"num_steps", "steps"},
+    {"pe", "encoding"},
+    {"position_encoding", "encoding"},
+    {"positional_encoding", "encoding"},
+    {"random_seed", "seed"},
+    {"train_steps", "steps"},
+    {"training_steps", "steps"},
+    {"updates", "steps"},
+    {"warmup", "warmup_steps"},
+};
+
+std::string_view LastName(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+// Of all fields but groups.
+void CollectPaths(const Descriptor& message, const std::string& prefix, std::vector<std::string>& paths) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (field.message_type() == nullptr || field.is_repeated()) paths.push_back(prefix + field.name());
+    else CollectPaths(*field.message_type(), prefix + field.name() + ".", paths);
+  }
+}
+
+// The field of this name that was meant by `path`.
+std::string FieldOfName(std::string_view name, std::string_view path, const std::vector<std::string>& paths) {
+  std::vector<std::string> named;
+  for (const std::string& one : paths) {
+    if (LastName(one) != name) continue;
+    if (one.starts_with(kAxes)) return one;
+    named.push_back(one);
+  }
+  if (named.size() < 2) return named.empty() ? "" : named.front();
+  const std::string nearest = ClosestWord(path, named);
+  return nearest.empty() ? named.front() : nearest;
+}
+
+}  // namespace
+
+std::string FieldCalled(std::string_view path, const Descriptor& root) {
+  std::vector<std::string> paths;
+  CollectPaths(root, "", paths);
+  const std::string_view name = LastName(path);
+  const auto* const other = std::ranges::find(kOtherNames, name, &OtherName::name);
+  const std::string exact = FieldOfName(name, path, paths);
+  return exact.empty() && other != std::end(kOtherNames) ? FieldOfName(other->field, path, paths) : exact;
+}
+
+std::string FieldNear(std::string_view path, const Descriptor& root) {
+  std::vector<std::string> paths;
+  CollectPaths(root, "", paths);
+  const std::string_view name = LastName(path);
+  const std::string_view group = path.substr(0, path.size() - name.size());
+  std::vector<std::string> own;
+  std::vector<std::string> all;
+  for (const std::string& one : paths) {
+    all.emplace_back(LastName(one));
+    if (!group.empty() && one.starts_with(group) && one.size() == group.size() + all.back().size()) own.push_back(all.back());
+  }
+  std::string nearest = ClosestWord(name, own);
+  if (!nearest.empty()) return std::string(group) + nearest;
+  nearest = ClosestWord(name, all);
+  return nearest.empty() ? "" : FieldOfName(nearest, path, paths);
+}
+
+}  // namespace longreach::client
