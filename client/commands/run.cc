@@ -75,8 +75,9 @@ class RunCommand final : public Command {
       if (interrupt.count() > 0) return interrupt.exit_code();
       SweepRun run(session, *connection, interrupt, SubmissionOf(one.file),
                    {.retry_failed = retry_failed_, .worker = worker_options_, .again = RunLine(spec_, WhereFlags(session))});
-      ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
-      if (ended.has_value()) return *ended;
+      const absl::StatusOr<std::optional<int>> ended = run.ToItsEnd();
+      if (!ended.ok()) return one.file.places.WithPlace(ended.status());
+      if (ended->has_value()) return **ended;
       const v1::Sweep& sweep = run.sweep();
       RETURN_IF_ERROR(PrintResults(session, *connection, one.file, sweep, output));
       code = std::max(code, ReportOutcome(session, *connection, sweep));

@@ -40,8 +40,9 @@ class Submit final : public Command {
     for (const LoadedSweep& one : sweeps) {
       v1::SubmitSweepRequest request = SubmissionOf(one.file);
       if (priority_.has_value()) request.set_priority(*priority_);
-      ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
-                       connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
+      const absl::StatusOr<v1::SubmitSweepResponse> submitted = connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10));
+      if (!submitted.ok()) return one.file.places.WithPlace(submitted.status());
+      const v1::SubmitSweepResponse& response = *submitted;
       if (session.json()) {
         json.AddJson(one.file.spec.name(), "submitted", JsonWithPlan(response, response.plan()));
       } else {

@@ -54,7 +54,8 @@ int64_t OpenJobs(const v1::Sweep& sweep) { return int64_t{sweep.counts().waiting
 absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const SweepFile& file) {
   v1::SubmitSweepRequest request = SubmissionOf(file);
   request.set_dry_run(true);
-  return connection.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10));
+  const absl::StatusOr<v1::SubmitSweepResponse> planned = connection.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10));
+  return planned.ok() ? planned : file.places.WithPlace(planned.status());
 }
 
 void SayIfNameIsTaken(Session& session, Connection& connection, const v1::SubmitSweepResponse& submitted) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -237,11 +238,22 @@ absl::Status PutList(std::string_view text, const std::string& path, const Field
   return PutIntoGrid(std::move(several), *at.field, *at.message, grid);
 }
 
+// An axis goes by its bare name in --set alone.
+std::string PathInFile(const std::string& path, const FieldDescriptor& field) {
+  if (field.containing_type() != v1::Axes::descriptor()) return path;
+  constexpr std::string_view kGroup = "axes.";
+  const size_t name = path.size() - std::string_view(field.name()).size();
+  return std::string_view(path).substr(0, name).ends_with(kGroup) ? path : fmt::format("{}{}{}", path.substr(0, name), kGroup, field.name());
+}
+
 }  // namespace
 
 absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name) {
-  ASSIGN_OR_RETURN(const YamlTree tree, YamlTree::Parse(text, std::move(name)));
+  ASSIGN_OR_RETURN(YamlTree parsed, YamlTree::Parse(text, std::move(name)));
+  const auto whole = std::make_shared<const YamlTree>(std::move(parsed));
+  const YamlTree& tree = *whole;
   SweepFile file;
+  file.places = FieldPlaces(whole);
   RETURN_IF_ERROR(Filler(tree, *v1::SweepSpec::descriptor(), &file.grid).Fill(tree.root(), "", file.spec, {"summary", "table", "parts"}));
   for (const YamlNode::Entry& entry : tree.root().entries) {
     const YamlNode& value = tree.node(entry.value);
@@ -279,7 +291,9 @@ bool LooksLikePath(const std::string& name) {
 absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path) {
   if (!LooksLikePath(preset_or_path)) {
     if (const catalog::File* preset = catalog::FindPreset(preset_or_path); preset != nullptr) {
-      return ReadSweepFile(preset->text, fmt::format("preset {}", preset->name));
+      ASSIGN_OR_RETURN(SweepFile file, ReadSweepFile(preset->text, fmt::format("preset {}", preset->name)));
+      file.places = {};
+      return file;
     }
     std::vector<std::string> known;
     for (const catalog::File& preset : catalog::Presets()) known.emplace_back(preset.name);
@@ -323,6 +337,7 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides, SweepFile
     const absl::Status status = several ? PutList(text, path, *ref, file.grid) : ParseIntoField(text, *ref->field, *ref->message);
     if (!status.ok()) return at(status);
     if (!several) RemoveFromGrid(path, file.grid);
+    file.places.Forget(PathInFile(path, *ref->field));
   }
   return absl::OkStatus();
 }

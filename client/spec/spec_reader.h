@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/spec/field_grid.h"
+#include "client/spec/field_places.h"
 #include "client/spec/yaml_tree.h"
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
@@ -32,6 +33,8 @@ struct SweepFile {
   std::string summary;
   // Other sweeps, instead of one of its own: then `spec` has a name at most.
   std::vector<SweepSource> parts;
+  // Where its fields stand; of a preset nowhere, which nobody can mend.
+  FieldPlaces places;
 };
 
 // Reads the text of a sweep file. `name` is what error messages call it.
