@@ -198,12 +198,14 @@ class Results final : public Command {
   absl::Status Override(const v1::SweepSpec& spec, v1::TableSpec& table) const {
     v1::TableSpec asked = table;
     SetUsualAxes(spec, asked);
+    if (asked.metric().empty() && IsBy(asked, kStepAxis)) asked.set_metric(std::string(kTrainingLoss));
     const v1::TableSpec before = asked;
     RETURN_IF_ERROR(TakeOptions(asked));
     const bool axes_changed = asked.rows() != before.rows() || asked.columns() != before.columns();
     // Fewer rows or columns; what stands in the others stays what it was.
     if (!axes_changed && !AsksForOtherValues(before, asked)) {
       *table.mutable_only() = asked.only();
+      table.set_step_bins(asked.step_bins());
       return absl::OkStatus();
     }
     if (const std::string both = InBoth(asked.rows(), asked.columns()); !both.empty()) {
@@ -232,6 +234,7 @@ class Results final : public Command {
     if (!metric_.empty()) asked.set_metric(metric_);
     else if (HasAxis(rows_, kStepAxis) || HasAxis(columns_, kStepAxis)) asked.set_metric(std::string(kTrainingLoss));
     if (asked.metric() == kTrainingLoss) RETURN_IF_ERROR(TakeLosses(asked));
+    if (!IsBy(asked, kStepAxis)) asked.clear_step_bins();
     if (step_bins_ > 0 && !IsBy(asked, kStepAxis)) {
       return UsageError("--step-bins: neither rows nor columns are steps", "add --rows step, or leave it out");
     }
@@ -239,15 +242,19 @@ class Results final : public Command {
     if (asked.metric() != metric && (aggregate == "max" || aggregate == "min")) asked.clear_aggregate();
     if (!aggregate_.empty()) asked.set_aggregate(aggregate_);
     if (!slice_.empty()) asked.set_slice(slice_);
+    // They take the place of what the table has of these axes.
+    const Only chosen(only_);
+    Forget(asked, [&chosen](const std::string& axis) { return chosen.Of(axis) != nullptr; });
     for (const std::string& only : only_) asked.add_only(only);
-    return TakeLengths(asked);
+    return TakeLengths(asked, chosen.Of("length") != nullptr);
   }
 
-  absl::Status TakeLengths(v1::TableSpec& asked) const {
-    if (length_.has_value()) asked.set_length(*length_);
-    // They take the place of the length that a preset's table has.
-    const Only lengths(only_);
-    if (lengths.Of("length") != nullptr) asked.clear_length();
+  absl::Status TakeLengths(v1::TableSpec& asked, bool chosen) const {
+    if (chosen) asked.clear_length();
+    if (length_.has_value()) {
+      asked.set_length(*length_);
+      Forget(asked, [](const std::string& axis) { return axis == "length"; });
+    }
     if (length_.value_or(0) > 0 && IsBy(asked, "length")) {
       return UsageError(fmt::format("--length {}: the test lengths are the table's {}", *length_, HasAxis(asked.rows(), "length") ? "rows" : "columns"),
                         "leave it out, or choose other --rows and --columns");
@@ -257,8 +264,16 @@ class Results final : public Command {
 
   // In cells of the same rows and columns.
   bool AsksForOtherValues(const v1::TableSpec& before, const v1::TableSpec& asked) const {
-    return asked.metric() != before.metric() || asked.aggregate() != before.aggregate() || asked.length() != before.length() || asked.slice() != before.slice() ||
+    const bool other_lengths = length_.has_value() && Only({before.only().begin(), before.only().end()}).Of("length") != nullptr;
+    return other_lengths || asked.metric() != before.metric() || asked.aggregate() != before.aggregate() || asked.length() != before.length() || asked.slice() != before.slice() ||
            std::ranges::any_of(only_, [&asked](const std::string& only) { return !IsBy(asked, only.substr(0, only.find('='))); });
+  }
+
+  // Of the axes that `is_asked` names the table takes all values again.
+  template <typename IsAsked>
+  static void Forget(v1::TableSpec& table, const IsAsked& is_asked) {
+    auto& only = *table.mutable_only();
+    only.erase(std::remove_if(only.begin(), only.end(), [&](const std::string& one) { return is_asked(one.substr(0, one.find('='))); }), only.end());
   }
 
   static void DropWhatIsOfAxes(v1::TableSpec& table) {
@@ -288,6 +303,7 @@ class Results final : public Command {
       return UsageError(fmt::format("--length {}: losses of training have no test length", *length_), "leave it out, or choose another --metric");
     }
     asked.clear_length();
+    Forget(asked, [](const std::string& axis) { return axis == "length"; });
     asked.clear_slice();
     return absl::OkStatus();
   }

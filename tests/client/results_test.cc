@@ -168,6 +168,34 @@ TEST_F(ResultsTest, RowsByStepAreOfLossesOfTraining) {
   EXPECT_EQ(Run({"results", "last", "--metric", "training_loss", "--columns", "seed"}).code, kDone);
 }
 
+TEST_F(ResultsTest, OptionsTakeThePlaceOfWhatATableChooses) {
+  const TempFolder folder;
+  const std::string chosen = folder.Write("chosen.yaml", "name: mine\nexperiment: algorithmic\naxes: {seed: 1..2}\n"
+                                                         "table: {title: Mine, only: [seed=1, task=even_pairs, length=41..60], aggregate: mean}\n");
+  const auto asked = [&](const std::string& file, std::vector<std::string> options) {
+    options.insert(options.begin(), {"results", "last", "--table", file});
+    EXPECT_EQ(Run(options).code, kDone);
+    return scheduler_.table_request.table();
+  };
+  EXPECT_THAT(asked(chosen, {}).only(), ElementsAre("seed=1", "task=even_pairs", "length=41..60"));
+  const v1::TableSpec other_seed = asked(chosen, {"--only", "seed=2"});
+  EXPECT_THAT(other_seed.only(), ElementsAre("task=even_pairs", "length=41..60", "seed=2"));
+  EXPECT_NE(other_seed.title(), "Mine");
+  EXPECT_THAT(asked(chosen, {"--length", "50"}).only(), ElementsAre("seed=1", "task=even_pairs"));
+  const v1::TableSpec over_all = asked(chosen, {"--length", "0"});
+  EXPECT_THAT(over_all.only(), ElementsAre("seed=1", "task=even_pairs"));
+  EXPECT_NE(over_all.title(), "Mine");
+  EXPECT_THAT(asked(chosen, {"--metric", "training_loss"}).only(), ElementsAre("seed=1", "task=even_pairs"));
+
+  const std::string by_step = folder.Write("steps.yaml", "name: mine\nexperiment: algorithmic\naxes: {seed: 1..2}\n"
+                                                         "table: {rows: step, columns: encoding, step_bins: 5, title: Losses, aggregate: mean}\n");
+  EXPECT_EQ(asked(by_step, {}).step_bins(), 5);
+  const v1::TableSpec finer = asked(by_step, {"--step-bins", "20"});
+  EXPECT_EQ(finer.step_bins(), 20);
+  EXPECT_EQ(finer.title(), "Losses");
+  EXPECT_EQ(asked(by_step, {"--rows", "task"}).step_bins(), 0) << "there are no steps to take together";
+}
+
 TEST_F(ResultsTest, PublishedValuesAreNeverPutBesideOthers) {
   Run({"results", "last", "--aggregate", "mean"});
   EXPECT_EQ(scheduler_.table_request.table().published(), "");
