@@ -354,17 +354,22 @@ absl::Status Merge::AttemptMembers() {
 
 absl::Status Merge::Sweeps() {
   ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT num, id, name, submitted_at, asked_at, priority, state, spec, "
-                                                 "jobs_to_come + (SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member') "
+                                                 "jobs_to_come + (SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member'), table_spec "
                                                  "FROM sweeps ORDER BY num"));
   while (rows.Next()) {
     const auto num = rows.Get<int64_t>(0);
     const auto id = rows.Get<std::string>(1);
     ASSIGN_OR_RETURN(std::optional<SweepRow> own, FindSweep(ours_, id));
-    if (own.has_value()) continue;
-    RETURN_IF_ERROR(ours_.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come) "
-                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    const auto table = rows.Get<std::string>(9);
+    if (own.has_value()) {
+      // It is printed as it was here; where nobody has said how, as it is there.
+      RETURN_IF_ERROR(ours_.Run("UPDATE sweeps SET table_spec = ? WHERE num = ? AND table_spec = ''", table, own->num).status());
+      continue;
+    }
+    RETURN_IF_ERROR(ours_.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come, table_spec) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                               id, rows.Get<std::string>(2), rows.Get<int64_t>(3), rows.Get<int64_t>(4), rows.Get<int64_t>(5),
-                              rows.Get<std::string>(6), rows.Get<std::string>(7), rows.Get<int64_t>(8))
+                              rows.Get<std::string>(6), rows.Get<std::string>(7), rows.Get<int64_t>(8), table)
                         .status());
     const int64_t sweep = ours_.connection().LastInsertRow();
     ASSIGN_OR_RETURN(sql::Rows members,

@@ -67,8 +67,8 @@ absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep)
   const int64_t now = sweep.submitted_at.time_since_epoch().count();
   int64_t asked_at = now;
   if (newest) asked_at = sweep.aside ? *newest - 1 : std::max(now, *newest + 1);
-  RETURN_IF_ERROR(tx.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come) VALUES (?, ?, ?, ?, ?, 'live', ?, ?)",
-                         sweep.id, sweep.name, sweep.submitted_at, asked_at, sweep.priority, sweep.spec, sweep.jobs)
+  RETURN_IF_ERROR(tx.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come, table_spec) VALUES (?, ?, ?, ?, ?, 'live', ?, ?, ?)",
+                         sweep.id, sweep.name, sweep.submitted_at, asked_at, sweep.priority, sweep.spec, sweep.jobs, sweep.table)
                       .status());
   return tx.connection().LastInsertRow();
 }
@@ -193,6 +193,14 @@ absl::Status SetSweepPriority(sql::Transaction& tx, int64_t sweep, int priority)
 
 absl::Status SetSweepAsked(sql::Transaction& tx, int64_t sweep, WallTime at) {
   return ExactlyOne(tx.Run("UPDATE sweeps SET asked_at = max(?, (SELECT max(asked_at) + 1 FROM sweeps)) WHERE num = ?", at, sweep), fmt::format("sweep {}", sweep));
+}
+
+absl::StatusOr<std::string> TableOfSweep(sql::Connection& db, int64_t sweep) {
+  return db.One<std::string>("SELECT table_spec FROM sweeps WHERE num = ?", sweep);
+}
+
+absl::Status SetSweepTable(sql::Transaction& tx, int64_t sweep, std::string_view table) {
+  return ExactlyOne(tx.Run("UPDATE sweeps SET table_spec = ? WHERE num = ?", table, sweep), fmt::format("sweep {}", sweep));
 }
 
 absl::StatusOr<std::vector<int64_t>> SweepJobsWithInputs(sql::Connection& db, int64_t sweep) {

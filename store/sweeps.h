@@ -35,6 +35,7 @@ struct NewSweep {
   WallTime submitted_at{};
   int64_t jobs = 0;  // Members that AddSweepJobs will give it.
   bool aside = false;  // "last" stays the sweep that it was.
+  std::string table{};  // As SetSweepTable has it.
 };
 
 struct SweepRow {
@@ -87,6 +88,10 @@ absl::StatusOr<SweepRow> ResolveSweep(sql::Connection& db, std::string_view refe
 absl::Status SetSweepState(sql::Transaction& tx, int64_t sweep, SweepState state);
 absl::Status SetSweepPriority(sql::Transaction& tx, int64_t sweep, int priority);
 absl::Status SetSweepAsked(sql::Transaction& tx, int64_t sweep, WallTime at);
+
+// How it is to be printed, as the scheduler writes it down; empty: nobody has said. No part of SweepRow: few ask, and it may be long.
+absl::StatusOr<std::string> TableOfSweep(sql::Connection& db, int64_t sweep);
+absl::Status SetSweepTable(sql::Transaction& tx, int64_t sweep, std::string_view table);
 
 absl::Status SetUnsettled(sql::Transaction& tx, int64_t sweep, std::optional<int64_t> from);
 

@@ -13,6 +13,7 @@
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/commands/system_settings.h"
+#include "client/commands/tables.h"
 #include "client/commands/title_words.h"
 #include "client/figure/heat_map.h"
 #include "client/figure/line_plot.h"
@@ -23,7 +24,6 @@
 #include "client/output/bits.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
-#include "client/spec/presets.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/settings.h"
@@ -197,7 +197,7 @@ class Plot final : public Command {
 
   PanelsQuestion QuestionOf(const v1::Sweep& sweep) const {
     return {.sweep = sweep.id(), .axes = axes_, .metric = metric_, .length = length_, .slice = slice_, .aggregate = aggregate_, .only = only_,
-            .step_bins = step_bins_, .preset = TableOfPreset(sweep.name())};
+            .step_bins = step_bins_, .usual = UsualTable(sweep)};
   }
 
   absl::StatusOr<Drawing> Draw(Connection& connection, const v1::Sweep& sweep, const SystemSettings& settings) const {

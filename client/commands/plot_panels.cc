@@ -14,11 +14,11 @@
 namespace longreach::client {
 namespace {
 
-// Rows or columns as the preset's table has them.
-std::vector<std::string> OrderOf(const v1::TableSpec& preset, const std::string& axis) {
+// Rows or columns as the sweep's usual table has them.
+std::vector<std::string> OrderOf(const v1::TableSpec& usual, const std::string& axis) {
   std::vector<std::string> order;
-  if (preset.rows() == axis) order.assign(preset.row_order().begin(), preset.row_order().end());
-  else if (preset.columns() == axis) order.assign(preset.column_order().begin(), preset.column_order().end());
+  if (usual.rows() == axis) order.assign(usual.row_order().begin(), usual.row_order().end());
+  else if (usual.columns() == axis) order.assign(usual.column_order().begin(), usual.column_order().end());
   std::erase(order, catalog::kWholeSlice);  // A figure of slices is of each of them.
   return order;
 }
@@ -51,7 +51,7 @@ absl::StatusOr<v1::Table> FetchPanelTable(Connection& connection, const PanelsQu
   table.set_slice(question.slice);
   table.set_length(source.length);
   if (rows == kStepAxis || source.columns == kStepAxis) table.set_step_bins(question.step_bins);
-  const std::vector<std::string> row_order = OrderOf(question.preset, rows), column_order = OrderOf(question.preset, source.columns);
+  const std::vector<std::string> row_order = OrderOf(question.usual, rows), column_order = OrderOf(question.usual, source.columns);
   table.mutable_row_order()->Assign(row_order.begin(), row_order.end());
   if (source.columns != "length") table.mutable_column_order()->Assign(column_order.begin(), column_order.end());
   for (const std::string& only : question.only) {

@@ -24,7 +24,7 @@ struct PanelsQuestion {
   std::string aggregate;
   std::vector<std::string> only;  // As TableSpec has it.
   int step_bins = 0;
-  v1::TableSpec preset;           // Its rows and columns come in the order that they have there.
+  v1::TableSpec usual;            // Its rows and columns come in the order that they have there.
 };
 
 // What one set of panels is made of.

@@ -30,14 +30,15 @@ class Results final : public Command {
         .group = kGroupLook,
         .summary = "Print the table of a sweep: measured, and beside it published",
         .details =
-            "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings (one with systems, these x\n"
-            "tasks, or x encodings of one task), its main metric over all test lengths, the best over all else. Axes are task,\n"
-            "encoding, learning_rate, seed and system; rows or columns may also be the lengths of the tests (length), and what\n"
-            "slices of a metric name: layer, head, depth, attention_scale, longbench_task (--jobs shows what slices there are), and\n"
-            "settings by their paths, as model.layers of a grid. Several with ',' between them (--rows task,system) are rows or\n"
-            "columns together: one for each combination that there is. The metric training_loss is by step, and without that axis the\n"
-            "newest of each job; jobs have it before they are done. --only takes ranges of numbers, both ends included (seed=0..4,\n"
-            "length=10,41..60); with lengths that are no axis each cell is over the values at all of them, by its aggregate.\n"
+            "Without options, the table of the file or preset that the sweep was submitted from; a sweep of a file without one has\n"
+            "tasks x encodings (one with systems, these x tasks, or x encodings of one task), its main metric over all test lengths,\n"
+            "the best over all else. Axes are task, encoding, learning_rate, seed and system; rows or columns may also be the lengths of the\n"
+            "tests (length), and what slices of a metric name: layer, head, depth, attention_scale, longbench_task (--jobs shows what\n"
+            "slices there are), and settings by their paths, as model.layers of a grid. Several with ',' between them (--rows\n"
+            "task,system) are rows or columns together: one for each combination that there is. The metric training_loss is by step,\n"
+            "and without that axis the newest of each job; jobs have it before they are done. --only takes ranges of numbers, both ends\n"
+            "included (seed=0..4, length=10,41..60), in the place of what the table says of such an axis; with lengths that are no\n"
+            "axis each cell is over the values at all of them, by its aggregate.\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it, and a column for each axis.\n"
             "With --jobs, every value of every job in a row of its own, as it is stored (accuracy from 0 to 1), for pandas and R\n"
             "(docs/howto/notebook.md): all metrics, lengths and slices, or those of --metric, --length, --slice and --only. A job\n"
@@ -75,7 +76,7 @@ class Results final : public Command {
         ->type_name("N")
         ->check(CLI::Range(1, std::numeric_limits<int>::max()));
     app.add_flag("--bits", bits_, "Entropies and losses in bits, not nats");
-    app.add_option("--table", table_of_, "Print as the 'table:' of this sweep file or preset says")
+    app.add_option("--table", table_of_, "Print as the 'table:' of this sweep file or preset says [as the sweep was submitted last]")
         ->type_name("SPEC");
     app.add_flag("--jobs", jobs_, "Every value of every job in a row of its own, instead of a table");
   }
@@ -123,7 +124,8 @@ class Results final : public Command {
 
  private:
   absl::Status Print(Session& session, Connection& connection, const v1::Sweep& sweep, const std::optional<SweepFile>& layout, PartsOutput& output) {
-    v1::TableSpec table = layout.has_value() ? layout->table : TableOfPreset(sweep.name());
+    if (!layout.has_value()) SayTableTrouble(session, sweep);
+    v1::TableSpec table = layout.has_value() ? layout->table : UsualTable(sweep);
     RETURN_IF_ERROR(Override(sweep.spec(), table));
     RETURN_IF_ERROR(CompleteTable(connection, sweep, table));
     if (spread_ && table.aggregate() != "mean" && table.aggregate() != "median") {

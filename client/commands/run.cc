@@ -13,7 +13,6 @@
 #include "client/interrupt.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
-#include "client/spec/presets.h"
 #include "client/sweep_run.h"
 #include "client/watcher.h"
 
@@ -81,10 +80,7 @@ class RunCommand final : public Command {
       const v1::Sweep& sweep = run.sweep();
       RETURN_IF_ERROR(PrintResults(session, *connection, one.file, sweep, output));
       code = std::max(code, ReportOutcome(session, *connection, sweep));
-      // The table that a file asks for is not part of its sweep; that of a preset goes by its name.
-      const bool by_name = !one.file.has_table || sweep.name() == one.source.spec;
-      const std::string layout = by_name ? "" : " --table " + ShellWord(one.source.spec);
-      session.Say(fmt::format("'longreach results {}{}{}' prints the table again", ShortId(sweep.id()), layout, WhereFlags(session)));
+      session.Say(fmt::format("'longreach results {}{}' prints the table again", ShortId(sweep.id()), WhereFlags(session)));
     }
     if (session.json()) output.Finish();
     return code;
@@ -100,8 +96,9 @@ class RunCommand final : public Command {
 };
 
 absl::Status RunCommand::PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& output) {
-  v1::TableSpec table = file.has_table ? file.table : TableOfPreset(sweep.name());
   ASSIGN_OR_RETURN(const v1::Sweep whole, FindSweep(connection, sweep.id()));  // Updates lack the specification.
+  if (!file.has_table) SayTableTrouble(session, whole);
+  v1::TableSpec table = file.has_table ? file.table : UsualTable(whole);
   RETURN_IF_ERROR(CompleteTable(connection, whole, table));
   ASSIGN_OR_RETURN(const v1::Table measured, FetchMeasuredTable(session, connection, whole, table, published_));
   if (session.json()) output.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});

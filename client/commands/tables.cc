@@ -10,6 +10,7 @@
 #include "client/commands/system_settings.h"
 #include "client/commands/title_words.h"
 #include "client/output/text.h"
+#include "client/spec/presets.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/axis_list.h"
@@ -54,6 +55,14 @@ void FillTitle(const std::string& over, v1::TableSpec& table) {
 }
 
 }  // namespace
+
+v1::TableSpec UsualTable(const v1::Sweep& sweep) { return sweep.has_table() ? sweep.table() : TableOfPreset(sweep.name()); }
+
+void SayTableTrouble(Session& session, const v1::Sweep& sweep) {
+  if (!sweep.has_table_trouble()) return;
+  session.Say(fmt::format("note: the table that sweep '{}' was submitted with cannot be used here ({}), so it is printed without; submitting its file again mends that, and 'longreach results --table FILE' does without",
+                          Printable(sweep.name()), Printable(sweep.table_trouble())));
+}
 
 absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table) {
   SetUsualAxes(sweep.spec(), table);

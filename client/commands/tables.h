@@ -12,6 +12,12 @@ namespace longreach::client {
 // Fills in the axes that a table leaves open: tasks by encodings, or systems where the sweep has some.
 void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table);
 
+// How a sweep is printed unless something else is asked for: as it was submitted, else as the preset of its name has it. `sweep` is an
+// answer of GetSweep.
+v1::TableSpec UsualTable(const v1::Sweep& sweep);
+// Where the scheduler could not tell how it was submitted, that.
+void SayTableTrouble(Session& session, const v1::Sweep& sweep);
+
 // Fills in what a table leaves open: the usual axes, the main metric of the sweep's experiment kind over all lengths, the best value of
 // it, title. `sweep` has its specification.
 absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table);

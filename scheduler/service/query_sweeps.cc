@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/types/words.h"
+#include "scheduler/service/kept_table.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "store/reading.h"
@@ -48,6 +49,8 @@ absl::StatusOr<v1::Sweep> GetSweep(sql::Connection& db, const v1::GetSweepReques
   ASSIGN_OR_RETURN(store::SweepRow row, ResolveSweep(db, request.sweep()));
   v1::Sweep sweep = ToSweep(row);
   ASSIGN_OR_RETURN(*sweep.mutable_spec(), SpecOf(row));
+  ASSIGN_OR_RETURN(const std::string table, store::TableOfSweep(db, row.num));
+  AddKeptTable(table, sweep);
   return sweep;
 }
 

@@ -10,9 +10,9 @@
 
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
+#include "scheduler/service/kept_table.h"
 #include "scheduler/service/plan.h"
 #include "scheduler/service/replies.h"
-#include "scheduler/service/results_table.h"
 #include "scheduler/service/settling.h"
 #include "scheduler/service/slice.h"
 
@@ -31,6 +31,7 @@ struct How {
   std::optional<int> priority;
   bool aside = false;
   std::string by = {};
+  std::string table = {};  // As the store keeps it; empty: one that is there stays.
 };
 
 // What a submission does to a sweep that is there, but for jobs that are to come.
@@ -39,6 +40,7 @@ absl::Status SubmitAgain(sql::Transaction& tx, const store::SweepRow& before, bo
   RETURN_IF_ERROR(store::SetSweepState(tx, before.num, SweepState::kLive));
   if (!how.aside) RETURN_IF_ERROR(store::SetSweepAsked(tx, before.num, now));
   if (how.priority) RETURN_IF_ERROR(store::SetSweepPriority(tx, before.num, *how.priority));
+  if (!how.table.empty()) RETURN_IF_ERROR(store::SetSweepTable(tx, before.num, how.table));
   // Else its jobs are wanted, and none of them is cancelled.
   if (before.state != SweepState::kLive || how.priority) RETURN_IF_ERROR(Settle(tx, before, most, now, effects).status());
   if (has_inputs) {
@@ -121,7 +123,8 @@ class Engine::Submission {
       ASSIGN_OR_RETURN(const std::optional<store::SweepRow> before, store::FindSweep(tx, id));
       written.created = !before;
       if (before) return SubmitAgain(tx, *before, has_inputs, how, engine.options_.jobs_settled_in_slice, now, effects);
-      return store::InsertSweep(tx, {.id = id, .name = name, .spec = spec, .priority = how.priority.value_or(0), .submitted_at = now, .jobs = size, .aside = how.aside})
+      return store::InsertSweep(tx, {.id = id, .name = name, .spec = spec, .priority = how.priority.value_or(0), .submitted_at = now, .jobs = size, .aside = how.aside,
+                                     .table = how.table})
           .status();
     };
   }
@@ -204,9 +207,9 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
                                                             const std::function<bool()>& given_up, const std::string& by) {
   ASSIGN_OR_RETURN(experiments::Expansion sweep, experiments::Expansion::Of(request.spec(), options_.revisions));
   // Before anything is trained for it.
+  std::string table;
   if (request.has_table()) {
-    ASSIGN_OR_RETURN(ResultsTable table, ResultsTable::Of(request.table(), sweep.kind().MainMetric()));
-    RETURN_IF_ERROR(table.CheckOnlyOf(request.spec()));
+    ASSIGN_OR_RETURN(table, TableToKeep(request.table(), request.spec(), sweep.kind().MainMetric()));
   }
   v1::SubmitSweepResponse response;
   std::optional<store::SweepRow> known;
@@ -221,7 +224,7 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
   }
   if (request.dry_run()) return response;
 
-  Submission submission(*this, sweep, {.priority = request.has_priority() ? std::optional(request.priority()) : std::nullopt, .aside = request.aside(), .by = by});
+  Submission submission(*this, sweep, {.priority = request.has_priority() ? std::optional(request.priority()) : std::nullopt, .aside = request.aside(), .by = by, .table = table});
   RETURN_IF_ERROR(submission.Run(known));
   response.set_created(submission.created());
   *response.mutable_sweep() = ToSweep(submission.sweep());

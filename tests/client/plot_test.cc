@@ -29,6 +29,18 @@ TEST_F(PlotTest, AsksForLengthsOfEachEncodingUnlessToldOtherwise) {
   EXPECT_THAT(outcome.out, HasSubstr("1 point in 1 panel"));
 }
 
+TEST_F(PlotTest, LinesHaveTheOrderOfTheTableThatTheSweepWasSubmittedWith) {
+  v1::TableSpec& kept = *scheduler_.sweep.mutable_table();
+  kept.set_rows("task");
+  kept.set_columns("encoding");
+  for (const char* encoding : {"rope", "alibi"}) kept.add_column_order(encoding);
+
+  EXPECT_EQ(Run("a.vl.json").code, kDone);
+
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "encoding");
+  EXPECT_THAT(scheduler_.table_request.table().row_order(), ElementsAre("rope", "alibi"));
+}
+
 TEST_F(PlotTest, LearningRatesThatWereTrainedHaveTheTicks) {
   scheduler_.table.mutable_columns(0)->set_key("0.0003");
 

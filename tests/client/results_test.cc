@@ -168,6 +168,40 @@ TEST_F(ResultsTest, RowsByStepAreOfLossesOfTraining) {
   EXPECT_EQ(Run({"results", "last", "--metric", "training_loss", "--columns", "seed"}).code, kDone);
 }
 
+TEST_F(ResultsTest, ASweepIsPrintedAsItWasSubmitted) {
+  v1::TableSpec& kept = *scheduler_.sweep.mutable_table();
+  kept.set_rows("seed");
+  kept.set_columns("encoding");
+  kept.set_aggregate("median");
+  kept.set_title("As its file says");
+
+  EXPECT_EQ(Run({"results", "last"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "seed");
+  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "median");
+  EXPECT_EQ(scheduler_.table_request.table().title(), "As its file says");
+  EXPECT_EQ(scheduler_.table_request.table().published(), "") << "not as the preset of its name";
+
+  Run({"results", "last", "--rows", "learning_rate"});
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "learning_rate");
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "encoding");
+  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "median");
+
+  Run({"results", "last", "--table", "table-b1"});
+  EXPECT_EQ(scheduler_.table_request.table().published(), "table_b1");
+}
+
+TEST_F(ResultsTest, ATableThatCannotBeReadIsSaidToBeSoAndTheUsualOneIsPrinted) {
+  scheduler_.sweep.set_table_trouble("it is damaged,\x1b[2J or newer");
+
+  const Outcome outcome = Run({"results", "last"});
+
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().published(), "table_b1");
+  EXPECT_THAT(outcome.err, HasSubstr("note: the table that sweep 'table-b1' was submitted with cannot be used here (it is damaged,"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(Run({"results", "last", "--table", "table-b1"}).err, Not(HasSubstr("cannot be used here")));
+}
+
 TEST_F(ResultsTest, OptionsTakeThePlaceOfWhatATableChooses) {
   const TempFolder folder;
   const std::string chosen = folder.Write("chosen.yaml", "name: mine\nexperiment: algorithmic\naxes: {seed: 1..2}\n"

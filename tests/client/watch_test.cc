@@ -236,6 +236,8 @@ TEST_F(WatchTest, RunPrintsATableOfAFileAsTheFileSays) {
   EXPECT_EQ(scheduler_.table_request.table().rows(), "seed");
   EXPECT_EQ(scheduler_.table_request.table().columns(), "encoding");
   EXPECT_EQ(scheduler_.table_request.table().title(), "Mine");
+  EXPECT_EQ(scheduler_.submitted.table().title(), "Mine");
+  EXPECT_THAT(outcome.err, HasSubstr("'longreach results aaaaaaaa --scheduler " + scheduler_.address() + "' prints the table again")) << "the sweep keeps it";
   const nlohmann::json json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json["sweep"]["jobs"], 2);
   EXPECT_EQ(json["table"]["cells"].size(), 1u);

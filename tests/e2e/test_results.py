@@ -144,3 +144,36 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     assert nothing.code == 0 and "no job of 'before' has a partner in 'after' with accuracy" in nothing.err, nothing
     unknown = run_cli(home, "compare", "before", "after", "--only", "seed=7", scheduler=scheduler)
     assert unknown.code == 2 and "error: sweep 'before': --only: unknown seed '7'" in unknown.err, unknown
+
+
+MINE = """
+name: mine
+experiment: noop
+axes: {task: even_pairs, encoding: [none, rope], learning_rate: 1e-4, seed: 0..2}
+"""
+
+
+def test_a_sweep_is_printed_as_its_file_says_without_the_file(home, scheduler):
+    def submit(table):
+        submitted = run_cli(home, "submit", "/dev/stdin", scheduler=scheduler, stdin=MINE + table)
+        assert submitted.code == 0, submitted
+
+    def printed(*options, **where):
+        table = run_cli(home, "results", "mine", "-o", "json", *options, **where)
+        assert table.code == 0, table
+        return table.json()["title"], [row["key"] for row in table.json()["rows"]], [column["key"] for column in table.json()["columns"]]
+
+    submit("table: {rows: seed, title: By seed, row_order: [2]}")
+    assert printed(scheduler=scheduler) == ("By seed", ["2", "0", "1"], ["none", "rope"])
+    submit("")
+    assert run_cli(home, "plan", "/dev/stdin", scheduler=scheduler, stdin=MINE + "table: {rows: learning_rate}").code == 0
+    assert printed("--only", "encoding=rope", scheduler=scheduler) == ("By seed", ["2", "0", "1"], ["rope"])
+
+    submit("table: {rows: encoding, columns: seed, title: By encoding, only: [seed=0]}")
+    assert printed(scheduler=scheduler) == ("By encoding", ["none", "rope"], ["0"])
+    assert printed("--only", "seed=1..2", scheduler=scheduler) == ("By encoding", ["none", "rope"], ["1", "2"])
+
+    scheduler.stop()
+    merged = run_cli(home, "store", "merge", scheduler.store, "--store", home.path / "own.db")
+    assert merged.code == 0, merged
+    assert printed("--store", home.path / "own.db") == ("By encoding", ["none", "rope"], ["0"])

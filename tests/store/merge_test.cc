@@ -55,6 +55,33 @@ TEST_F(MergeTest, AttemptsGetNumbersThatNoneOfOursHas) {
   EXPECT_THAT(ours_.Violations(), IsEmpty());
 }
 
+TEST_F(MergeTest, ASweepBringsItsTableUnlessItHasOneHere) {
+  const auto give = [](TestStore& test, int64_t sweep, const std::string& table) {
+    EXPECT_OK(test.Write([&](sql::Transaction& tx) { return SetSweepTable(tx, sweep, table); }));
+  };
+  ours_.AddSweep("both", MakePack(1));
+  give(ours_, 1, "ours");
+  ours_.AddSweep("silent here", MakePack(2), 0, 1);
+  ours_.AddSweep("silent there", MakePack(3), 0, 2);
+  give(ours_, 3, "kept");
+  theirs_->AddSweep("new", MakePack(4));
+  give(*theirs_, 1, "with it");
+  theirs_->AddSweep("both", MakePack(1), 0, 1);
+  give(*theirs_, 2, "theirs");
+  theirs_->AddSweep("silent here", MakePack(2), 0, 2);
+  give(*theirs_, 3, "known there");
+  theirs_->AddSweep("silent there", MakePack(3), 0, 3);
+
+  ASSERT_OK(Merge());
+
+  const auto table = [&](const std::string& sweep) { return *TableOfSweep(ours_.db(), ResolveSweep(ours_.db(), sweep)->num); };
+  EXPECT_EQ(table("new"), "with it");
+  EXPECT_EQ(table("both"), "ours");
+  EXPECT_EQ(table("silent here"), "known there");
+  EXPECT_EQ(table("silent there"), "kept");
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+}
+
 TEST_F(MergeTest, TheSameMergeAgainAddsNothing) {
   const std::vector<int64_t> nums = theirs_->AddSweep("one", MakePack(3));
   const int64_t attempt = theirs_->Start("w2", {nums[0]});

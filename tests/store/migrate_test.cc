@@ -111,6 +111,22 @@ TEST_F(MigrateTest, JobsOfTheFifthSchemaHaveTheScoreOfTheirKind) {
   EXPECT_EQ(*db.One<double>("SELECT score FROM table_1 WHERE length = 256"), 300);
 }
 
+// Schema 9 keeps the tables that sweeps are submitted with.
+TEST_F(MigrateTest, SweepsOfTheEighthSchemaHaveNoTableUntilOneIsGiven) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db, Migrations().first(8)));
+  ASSERT_OK(db.Run("INSERT INTO sweeps(num, id, name, submitted_at, asked_at, spec) VALUES (1, 's', 'kept', 0, 0, 'text')"));
+
+  EXPECT_EQ(*Migrate(db), 8);
+
+  EXPECT_EQ(GetSweep(db, 1)->name, "kept");
+  EXPECT_EQ(*TableOfSweep(db, 1), "");
+  ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(db));
+  ASSERT_OK(SetSweepTable(tx, 1, "{}"));
+  ASSERT_OK(tx.Commit());
+  EXPECT_EQ(*TableOfSweep(db, 1), "{}");
+}
+
 TEST_F(MigrateTest, EachUpgradeIsPrecededByACopyUnlessTheLastIsTheSame) {
   sql::Connection db = Open();
   ASSERT_OK(Migrate(db));

@@ -244,6 +244,22 @@ TEST_F(SweepsTest, PrerequisitesMayComeWithEachSlice) {
   EXPECT_THAT(test_.Violations(), IsEmpty());
 }
 
+TEST_F(SweepsTest, ASweepHasTheTableThatItWasGivenLast) {
+  ASSERT_OK(test_.Write([](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(InsertSweep(tx, {.id = Sha256Of("a"), .name = "a", .spec = "a", .table = "first"}).status());
+    return InsertSweep(tx, {.id = Sha256Of("b"), .name = "b", .spec = "b"}).status();
+  }));
+  EXPECT_EQ(*TableOfSweep(test_.db(), 1), "first");
+  EXPECT_EQ(*TableOfSweep(test_.db(), 2), "");
+
+  ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepTable(tx, 1, "second"); }));
+
+  EXPECT_EQ(*TableOfSweep(test_.db(), 1), "second");
+  EXPECT_EQ(*TableOfSweep(test_.db(), 2), "");
+  EXPECT_FALSE(TableOfSweep(test_.db(), 3).ok());
+  EXPECT_FALSE(test_.Write([](sql::Transaction& tx) { return SetSweepTable(tx, 3, "of none"); }).ok());
+}
+
 TEST_F(SweepsTest, JobsThatAreToComeCountAsWaitingOrAsCancelledWithTheirSweep) {
   ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
     const std::vector<NewJob> all = MakePack(5);

@@ -5,6 +5,7 @@
 
 #include "proto/base/sha256.h"
 #include "scheduler/service/query_jobs.h"
+#include "scheduler/service/query_sweeps.h"
 #include "scheduler/service/query_table.h"
 #include "tests/scheduler/service/engine_fixture.h"
 
@@ -82,6 +83,61 @@ TEST_F(EngineSubmissionTest, WhatCannotBePrintedIsNotTrained) {
   request.mutable_table()->add_only("learning_rate=1e-3");
   request.mutable_table()->add_only("step=7");
   EXPECT_TRUE(engine_->SubmitSweep(request, *store_).ok());
+}
+
+TEST_F(EngineSubmissionTest, ATableIsKeptUntilAnotherIsGiven) {
+  v1::SubmitSweepRequest request;
+  *request.mutable_spec() = Sweep("s", 5);
+  const auto submit = [&] {
+    const absl::Status status = engine_->SubmitSweep(request, *store_).status();
+    EXPECT_TRUE(status.ok()) << status;
+  };
+  const auto kept = [&] {
+    v1::GetSweepRequest asked;
+    asked.set_sweep("s");
+    const absl::StatusOr<v1::Sweep> sweep = GetSweep(store_->writer_connection(), asked);
+    EXPECT_TRUE(sweep.ok()) << sweep.status();
+    return sweep.ok() ? *sweep : v1::Sweep();
+  };
+  v1::TableSpec& table = *request.mutable_table();
+  table.set_rows("seed");
+  table.set_columns("task");
+  table.set_title("\xc3\x9c \"{over}\"\n\x01");
+  table.add_only("seed=0..3");
+  table.set_published_gain(7.4);
+  submit();
+  const std::string first = table.SerializeAsString();
+  EXPECT_EQ(kept().table().SerializeAsString(), first);
+
+  // Neither a submission without one nor what only asks changes it.
+  request.clear_table();
+  submit();
+  request.mutable_table()->set_rows("learning_rate");
+  request.set_dry_run(true);
+  submit();
+  RestartScheduler();
+  EXPECT_EQ(kept().table().SerializeAsString(), first);
+
+  request.set_dry_run(false);
+  submit();
+  EXPECT_EQ(kept().table().SerializeAsString(), request.table().SerializeAsString());
+}
+
+TEST_F(EngineSubmissionTest, ASweepSubmittedWithoutATableMayGetOne) {
+  Submit(Sweep("s", 5));
+  const int64_t num = store::ResolveSweep(store_->writer_connection(), "s")->num;
+  EXPECT_EQ(*store::TableOfSweep(store_->writer_connection(), num), "");
+  v1::SubmitSweepRequest request;
+  *request.mutable_spec() = Sweep("s", 5);
+  request.mutable_table()->set_rows("seed");
+  EXPECT_TRUE(engine_->SubmitSweep(request, *store_).ok());
+  EXPECT_EQ(*store::TableOfSweep(store_->writer_connection(), num), R"({"rows":"seed"})");
+
+  for (int i = 0; i < 600; ++i) request.mutable_table()->add_row_order(std::to_string(i) + std::string(1000, 'x'));
+  const absl::Status refused = engine_->SubmitSweep(request, *store_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("bytes as JSON; at most 524288: shorten what it lists, such as row_order"));
+  EXPECT_EQ(*store::TableOfSweep(store_->writer_connection(), num), R"({"rows":"seed"})");
 }
 
 // Of millions of jobs it takes half a minute, in which others would wait for its thread.

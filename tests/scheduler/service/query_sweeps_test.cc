@@ -86,6 +86,38 @@ TEST_F(QuerySweepsTest, ASweepThatIsAskedForComesWithItsSpecification) {
   EXPECT_EQ(Get("s")->spec().axes().encoding(1), "rope:randomized");
 }
 
+TEST_F(QuerySweepsTest, ASweepThatIsAskedForComesWithItsTable) {
+  const Made made = AddSweep(SmallSweep("s"));
+  EXPECT_FALSE(Get("s")->has_table());
+  Write([&](sql::Transaction& tx) { return store::SetSweepTable(tx, made.num, R"({"rows":"seed","published_gain":7.4})"); });
+
+  EXPECT_EQ(Get("s")->table().rows(), "seed");
+  EXPECT_EQ(Get("s")->table().published_gain(), 7.4);
+  EXPECT_FALSE(Get("s")->has_table_trouble());
+  store::Snapshot snapshot = Read();
+  EXPECT_FALSE(ListSweeps(snapshot.db())->sweeps(0).has_table()) << "it may be long";
+}
+
+TEST_F(QuerySweepsTest, ATableThatCannotBeReadIsPassedOverAndSaidToBeSo) {
+  const Made made = AddSweep(SmallSweep("s"));
+  const std::vector<std::pair<std::string, std::string>> kept = {
+      {"{\"rows\":\"seed\"", "it is damaged"},
+      {"\xff\xfe", "it is damaged"},
+      {R"({"rows":"seed","colour":"red"})", "or has what this version does not know"},
+      {R"({"title":")" + std::string(1 << 20, 'x') + R"("})", "it is damaged"},
+      {R"({"rows":"taks"})", "table.rows: unknown column 'taks'"},
+      {R"({"metric":"of_a_newer_version"})", "table.metric: unknown metric 'of_a_newer_version'"}};
+  for (const auto& [text, why] : kept) {
+    Write([&made, &table = text](sql::Transaction& tx) { return store::SetSweepTable(tx, made.num, table); });
+    const absl::StatusOr<v1::Sweep> sweep = Get("s");
+    ASSERT_TRUE(sweep.ok()) << sweep.status();
+    EXPECT_TRUE(sweep->has_spec());
+    EXPECT_FALSE(sweep->has_table()) << why;
+    EXPECT_THAT(sweep->table_trouble(), HasSubstr(why));
+    EXPECT_THAT(sweep->table_trouble(), testing::Not(HasSubstr("\n")));
+  }
+}
+
 TEST_F(QuerySweepsTest, AWrongReferenceIsRefusedWithASuggestion) {
   EXPECT_EQ(Get("last").status().code(), absl::StatusCode::kNotFound);
   AddSweep(SmallSweep("quickstart"));
