@@ -18,6 +18,7 @@ namespace longreach::client {
 struct EmbeddedOptions {
   bool for_a_moment = false;  // Nobody else is told of it.
   bool copy_to_read = false;  // Nothing is to be written: of a store that may not be, a copy will do.
+  bool copy_always = false;   // With it: of any.
 };
 
 // `longreach-scheduler` on a Unix socket in a private folder. The destructor stops it and removes the folder.

@@ -20,6 +20,7 @@ namespace longreach::client {
 enum class StoreUse {
   kExisting,        // It must be there.
   kToRead,          // The same, and nothing is written: one that this user may only read will do, as it is now.
+  kCopy,            // The same of a copy: the store is neither changed nor held, and nobody who works on it is asked or waited for.
   kCreate,          // It is made where it is missing.
   kExistingOrNone,  // Where it is missing, an empty one in memory stands for it; nothing is written either.
 };

@@ -130,6 +130,8 @@ int Main(int argc, char** argv) {
   app.add_flag("--for-a-moment", options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");
   CLI::Option* const copy_to_read =
       app.add_flag("--copy-to-read", options.copy_to_read, "For a parent that only looks: of a store that may not be written a copy is opened, and gone at the end");
+  app.add_flag("--copy-always", options.copy_always, "With --copy-to-read: also of a store that may be written, which is neither changed nor held")
+      ->needs(copy_to_read);
   CLI::Option* const of_a_parent = app.add_flag("--until-stdin-closes", until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
   copy_to_read->needs(of_a_parent);
   app.add_option("--lease-term-s", lease_term_s, "A lease ends when its worker was silent for so many seconds")

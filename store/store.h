@@ -25,6 +25,9 @@ struct OpenOptions {
   // A file that this user may read and not write is looked into all the same (copy_to_read.h): what is opened is a copy, which goes with the object and
   // of which nobody else knows; of the artifacts there are those of the original, only to be read.
   bool copy_to_read = false;
+  // With it: one that may be written is copied as well, so that it is neither changed nor held, whoever works on it.
+  // FAILED_PRECONDITION: there is none.
+  bool copy_always = false;
 };
 
 class Store;

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
 
 #include "client/app.h"
 #include "client/commands/command.h"
@@ -23,8 +26,20 @@ namespace {
 
 // A shell waits for the answer with every key.
 constexpr std::chrono::milliseconds kPatience{300};
+constexpr uintmax_t kMostBytesCopied = uintmax_t{128} << 20;
 constexpr int kMostJobs = 100;
 constexpr size_t kJobDigits = 12;
+
+// A store with its log.
+bool IsQuicklyCopied(const std::string& store) {
+  uintmax_t bytes = 0;
+  for (const char* suffix : {"", "-wal"}) {
+    std::error_code error;
+    const uintmax_t size = std::filesystem::file_size(store + suffix, error);
+    if (!error) bytes += size;
+  }
+  return bytes <= kMostBytesCopied;
+}
 
 // What a shell offers next: lines "WORD<tab>DESCRIPTION", or ":files" for file names.
 class Completer {
@@ -155,11 +170,11 @@ class Completer {
     }
   }
 
-  // A scheduler that runs, or the store that the environment names: that is opened as any other command would, which wait for this one then.
+  // A scheduler that runs, or a copy of the store that the environment names: a key that is pressed changes no store, and keeps none from others.
   Connection* Reach() {
-    if (!session_.settings().store.empty()) {
-      session_.OpenForAMoment();
-      const absl::StatusOr<Connection*> connection = session_.Connect();
+    if (const std::string& store = session_.settings().store; !store.empty()) {
+      if (!IsQuicklyCopied(store)) return nullptr;
+      const absl::StatusOr<Connection*> connection = session_.Connect(StoreUse::kCopy);
       return connection.ok() ? *connection : nullptr;
     }
     absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(session_.settings().scheduler, session_.settings().credentials, kPatience);

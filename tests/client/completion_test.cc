@@ -113,7 +113,12 @@ TEST(CompletionTest, OffersSweepsOfTheStoreThatTheEnvironmentNames) {
   EXPECT_THAT(completed(), HasSubstr("\ntable-b1\tlive, 2 jobs\n"));
 
   std::ifstream file(calls);
-  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(file), {}), HasSubstr("--for-a-moment")) << "other commands wait meanwhile";
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(file), {}), HasSubstr("--copy-to-read --copy-always")) << "nothing is changed, and nobody waits";
+
+  std::filesystem::remove(calls);
+  std::filesystem::resize_file(store, uintmax_t{200} << 20);
+  EXPECT_EQ(completed(), "last\tThe newest sweep\n") << "a copy would take too long";
+  EXPECT_FALSE(std::filesystem::exists(calls));
 }
 
 TEST(CompletionTest, EachShellHasAScriptThatAsksTheProgram) {

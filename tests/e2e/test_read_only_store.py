@@ -81,6 +81,14 @@ def test_who_only_looks_is_answered_as_its_owner(home, other, archive):
     assert not list(other.temporary.iterdir()), "the copies are gone"
 
 
+def test_completion_reads_a_copy_of_ones_own_store(home, archive):
+    before = everything_in(archive.parent)
+    with harness.variables(LONGREACH_STORE=archive):
+        completed = run(home, BIN / "longreach", "__complete", "--", "results", "")
+    assert completed.code == 0 and "\nnoop\t" in completed.out, completed
+    assert everything_in(archive.parent) == before
+
+
 def test_who_would_write_is_refused_and_told_what_to_do(home, other, archive):
     set_modes(archive.parent, files=0o444, folders=0o555)
     before = everything_in(archive.parent)

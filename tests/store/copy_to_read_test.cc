@@ -130,6 +130,28 @@ TEST_F(CopyToReadTest, WhoMayWriteOpensTheStoreItself) {
   EXPECT_EQ(store->file(), std::filesystem::canonical(file_));
 }
 
+TEST_F(CopyToReadTest, ACopyInAnyCaseChangesNothingAndIsHadWhoeverHoldsTheStore) {
+  const std::string old = (folder_ / "old.db").string();
+  ASSERT_OK(Store::Open(old, {.migrations = Migrations().first(7)}));
+  const std::vector<std::string> before = All();
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> copy, Store::Open(old, {.copy_to_read = true, .copy_always = true}));
+    EXPECT_EQ(copy->version_found(), 7);
+    EXPECT_NE(copy->file(), std::filesystem::canonical(old));
+    EXPECT_EQ(All(), before);
+  }
+  EXPECT_EQ(All(), before);
+
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FileLock> of_another, FileLock::Take(file_));
+    EXPECT_FALSE(Store::Open(file_.string(), {.copy_to_read = true}).ok());
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> copy, Store::Open(file_.string(), {.copy_to_read = true, .copy_always = true}));
+    EXPECT_EQ(Succeeded(*copy), 2);
+  }
+  EXPECT_EQ(Store::Open((folder_ / "none.db").string(), {.copy_to_read = true, .copy_always = true}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(All(), before) << "and none is made";
+}
+
 // What its own rows do not name any more, and what is on its way into it, is its owner's to remove.
 TEST_F(CopyToReadTest, NoFileOfTheOriginalIsRemoved) {
   const std::string hash = Sha256Of("on its way");
