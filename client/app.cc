@@ -165,15 +165,7 @@ absl::StatusOr<int> RunCommand(AppTree& tree, const Environment& environment, bo
   return kUsage;
 }
 
-}  // namespace
-
-std::unique_ptr<AppTree> BuildApp() {
-  auto tree = std::make_unique<AppTree>();
-  CLI::App& root = tree->root;
-  GlobalFlags& flags = tree->flags;
-  root.set_help_flag("-h,--help", "Print this help and exit");
-  root.set_version_flag("--version", BuildDescription(), "Print the version and exit");
-  root.get_formatter()->column_width(38);
+void AddOptionsForAll(CLI::App& root, GlobalFlags& flags) {
   root.option_defaults()->group("Options for all commands");
   root.add_option_function<std::string>(
           "--scheduler", [&flags](const std::string& value) { flags.scheduler = value; },
@@ -199,6 +191,30 @@ std::unique_ptr<AppTree> BuildApp() {
   add_file("--token-file", flags.token_file, "A bearer token, if you call with one [or LONGREACH_TOKEN itself]");
   root.add_flag("-q,--quiet", flags.quiet, "Only data on stdout (of ids, the bare id); no talk on stderr");
   root.option_defaults()->group("Options");
+}
+
+// The overview shows groups in the order in which their first command comes.
+std::vector<CommandEntry> CommandsByGroup() {
+  std::vector<CommandEntry> entries(Commands().begin(), Commands().end());
+  constexpr std::string_view kGroups[] = {kGroupRun, kGroupLook, kGroupSteer, kGroupMaintain};
+  std::stable_sort(entries.begin(), entries.end(), [&kGroups](const CommandEntry& a, const CommandEntry& b) {
+    const auto rank = [&kGroups](const CommandEntry& one) {
+      return std::ranges::find(kGroups, one.make()->Info().group) - std::begin(kGroups);
+    };
+    return rank(a) < rank(b);
+  });
+  return entries;
+}
+
+}  // namespace
+
+std::unique_ptr<AppTree> BuildApp() {
+  auto tree = std::make_unique<AppTree>();
+  CLI::App& root = tree->root;
+  root.set_help_flag("-h,--help", "Print this help and exit");
+  root.set_version_flag("--version", BuildDescription(), "Print the version and exit");
+  root.get_formatter()->column_width(38);
+  AddOptionsForAll(root, tree->flags);
   root.fallthrough();  // Options for all commands may come behind the command.
   root.require_subcommand(0, 1);  // What comes behind a command may have a command's name.
   root.footer(
@@ -211,16 +227,7 @@ std::unique_ptr<AppTree> BuildApp() {
       "  longreach run quickstart\n"
       "  longreach plan table-b1 --set training.steps=1000\n"
       "  longreach results last --published --store longreach.db");
-  // The overview shows groups in the order in which their first command comes.
-  std::vector<CommandEntry> entries(Commands().begin(), Commands().end());
-  constexpr std::string_view kGroups[] = {kGroupRun, kGroupLook, kGroupSteer, kGroupMaintain};
-  std::stable_sort(entries.begin(), entries.end(), [&kGroups](const CommandEntry& a, const CommandEntry& b) {
-    const auto rank = [&kGroups](const CommandEntry& one) {
-      return std::ranges::find(kGroups, one.make()->Info().group) - std::begin(kGroups);
-    };
-    return rank(a) < rank(b);
-  });
-  for (const CommandEntry& entry : entries) {
+  for (const CommandEntry& entry : CommandsByGroup()) {
     AppTree::Entry made{.app = nullptr, .command = entry.make()};
     const CommandInfo info = made.command->Info();
     made.app = root.add_subcommand(std::string(entry.name == "complete" ? "__complete" : entry.name),
