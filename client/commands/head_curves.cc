@@ -161,18 +161,69 @@ absl::Status CheckSizes(const Group& group) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Sweep& sweep, const HeadCurvesQuestion& question) {
-  ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> systems_left, SystemsLeft(connection, sweep, question.only));
-  // What a table says of the same jobs: words without a meaning, and what is not finished.
+// What a table says of the same jobs: words without a meaning, and what is not finished.
+absl::StatusOr<v1::Table> OverviewOf(Connection& connection, const v1::Sweep& sweep, const HeadCurvesQuestion& question) {
   v1::TableSpec spec;
   spec.set_rows("layer");
   spec.set_columns("length");
   spec.set_metric(std::string(kEntropyMetric));
   spec.set_aggregate(question.aggregate);
   spec.mutable_only()->Assign(question.only.begin(), question.only.end());
-  ASSIGN_OR_RETURN(const v1::Table overview, FetchTable(connection, sweep.id(), spec));
+  return FetchTable(connection, sweep.id(), spec);
+}
+
+// Each job's series goes to the groups that it is of, and groups without any go away. A note: some jobs have left none. FAILED_PRECONDITION: none
+// has left one.
+absl::StatusOr<std::string> FetchSeries(Connection& connection, const std::vector<v1::Job>& jobs, const v1::SweepSpec& spec, std::vector<Group>& groups) {
+  size_t without = 0;
+  for (const v1::Job& job : jobs) {
+    ASSIGN_OR_RETURN(const Series series, SeriesOf(connection, job));
+    if (series == nullptr) {
+      ++without;
+      continue;
+    }
+    for (Group& group : groups) {
+      if (IsOf(job, group, spec)) group.series.push_back(series);
+    }
+  }
+  if (!jobs.empty() && without == jobs.size()) {
+    return Error(absl::StatusCode::kFailedPrecondition,
+                 fmt::format("none of {} has left the entropies of its attention heads", Count(std::ssize(jobs), "job")),
+                 "jobs do with evaluation.position_bins, unless an older version computed them; --length N --x head --y layer draws the last bin");
+  }
+  std::erase_if(groups, [](const Group& group) { return group.series.empty(); });
+  if (without == 0) return std::string();
+  return fmt::format("left out, without entropies of heads: {} of an older version", Count(static_cast<int64_t>(without), "job"));
+}
+
+// A layer of a group, which is a panel.
+using Place = std::pair<int64_t, const Group*>;
+
+// In the order of the panels. The groups have series.
+absl::StatusOr<std::vector<Place>> PlacesOf(const std::vector<Group>& groups, const Only& only, const HeadCurvesQuestion& question) {
+  std::vector<Place> places;
+  for (const Group& group : groups) {
+    RETURN_IF_ERROR(CheckSizes(group));
+    for (int64_t layer = 0; layer < group.series.front()->layers(); ++layer) {
+      if (only.Admits("layer", std::to_string(layer))) places.emplace_back(layer, &group);
+    }
+  }
+  if (static_cast<int64_t>(places.size()) > question.most_panels) {
+    return UsageError(fmt::format("--lines head: {} panels, one for each layer and system, are too many for a figure; at most {}", places.size(),
+                                  question.most_panels),
+                      "choose some with --only layer=0,10,20 or --only system=NAME");
+  }
+  if (question.by_layer) {
+    std::ranges::stable_sort(places, {}, [](const Place& place) { return place.first; });
+  }
+  return places;
+}
+
+}  // namespace
+
+absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Sweep& sweep, const HeadCurvesQuestion& question) {
+  ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> systems_left, SystemsLeft(connection, sweep, question.only));
+  ASSIGN_OR_RETURN(const v1::Table overview, OverviewOf(connection, sweep, question));
   HeadCurves curves{.panels = {}, .notes = {overview.notes().begin(), overview.notes().end()}, .typed_notes = overview.typed_notes()};
 
   const Only only(question.only);
@@ -186,42 +237,10 @@ absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Swe
     return UsageError(fmt::format("--lines head: the files of {} jobs are too many for a figure; at most {}", jobs.size(), kMostJobs),
                       "choose some with --only system=NAME or --only seed=0");
   }
-  size_t without = 0;
-  for (const v1::Job& job : jobs) {
-    ASSIGN_OR_RETURN(const Series series, SeriesOf(connection, job));
-    if (series == nullptr) {
-      ++without;
-      continue;
-    }
-    for (Group& group : groups) {
-      if (IsOf(job, group, sweep.spec())) group.series.push_back(series);
-    }
-  }
-  if (!jobs.empty() && without == jobs.size()) {
-    return Error(absl::StatusCode::kFailedPrecondition,
-                 fmt::format("none of {} has left the entropies of its attention heads", Count(std::ssize(jobs), "job")),
-                 "jobs do with evaluation.position_bins, unless an older version computed them; --length N --x head --y layer draws the last bin");
-  }
-  if (without > 0) {
-    curves.notes.push_back(fmt::format("left out, without entropies of heads: {} of an older version", Count(static_cast<int64_t>(without), "job")));
-  }
+  ASSIGN_OR_RETURN(std::string left_out, FetchSeries(connection, jobs, sweep.spec(), groups));
+  if (!left_out.empty()) curves.notes.push_back(std::move(left_out));
 
-  std::erase_if(groups, [](const Group& group) { return group.series.empty(); });
-  std::vector<std::pair<int64_t, const Group*>> places;
-  for (const Group& group : groups) {
-    RETURN_IF_ERROR(CheckSizes(group));
-    for (int64_t layer = 0; layer < group.series.front()->layers(); ++layer) {
-      if (only.Admits("layer", std::to_string(layer))) places.emplace_back(layer, &group);
-    }
-  }
-  if (static_cast<int64_t>(places.size()) > question.most_panels) {
-    return UsageError(fmt::format("--lines head: {} panels, one for each layer and system, are too many for a figure; at most {}", places.size(),
-                                  question.most_panels),
-                      "choose some with --only layer=0,10,20 or --only system=NAME");
-  }
-  if (question.by_layer) {
-    std::ranges::stable_sort(places, {}, [](const auto& place) { return place.first; });
-  }
+  ASSIGN_OR_RETURN(const std::vector<Place> places, PlacesOf(groups, only, question));
   const bool named = groups.size() > 1;
   for (const auto& [layer, group] : places) curves.panels.push_back(PanelOf(*group, named, layer, only, question.aggregate));
   if (curves.panels.empty()) curves.panels.push_back({.title = "", .key = "", .table = EmptyTable()});
