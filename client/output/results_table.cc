@@ -160,64 +160,78 @@ std::string CellText(const Table& table, int row, int column, int spread, bool p
   return text;
 }
 
-std::string AsTable(const Table& table, const ResultsStyle& style) {
-  const int columns = table.columns_size();
-  int group_width = 0;
+// Where the parts of a table stand as text.
+struct Layout {
+  int group_width = 0;  // 0: it has no groups.
   int label_width = 0;
-  for (const TableAxisEntry& row : table.rows()) {
-    group_width = std::max(group_width, DisplayWidth(Printable(row.group())));
-    label_width = std::max(label_width, DisplayWidth(Label(row)) + (IsMarked(row) ? 1 : 0));
-  }
-  const int left = (group_width > 0 ? group_width + 2 : 0) + label_width;
-
-  const int spread = style.spread ? SpreadWidth(table) : 0;
-  const auto cell_text = [&](int row, int column) { return CellText(table, row, column, spread, style.published); };
-
-  std::vector<std::vector<std::string>> headers;
-  std::vector<int> widths;
+  int spread_width = 0;
+  std::vector<std::vector<std::string>> headers = {};  // The lines of each column's.
   size_t header_lines = 0;
-  for (int c = 0; c < columns; ++c) {
-    headers.push_back(WrapHeader(Label(table.columns(c))));
-    header_lines = std::max(header_lines, headers.back().size());
+  std::vector<int> widths = {};  // Of each column.
+
+  int Left() const { return (group_width > 0 ? group_width + 2 : 0) + label_width; }
+};
+
+Layout LayoutOf(const Table& table, const ResultsStyle& style) {
+  Layout layout;
+  for (const TableAxisEntry& row : table.rows()) {
+    layout.group_width = std::max(layout.group_width, DisplayWidth(Printable(row.group())));
+    layout.label_width = std::max(layout.label_width, DisplayWidth(Label(row)) + (IsMarked(row) ? 1 : 0));
+  }
+  layout.spread_width = style.spread ? SpreadWidth(table) : 0;
+  for (int c = 0; c < table.columns_size(); ++c) {
+    const std::vector<std::string>& header = layout.headers.emplace_back(WrapHeader(Label(table.columns(c))));
+    layout.header_lines = std::max(layout.header_lines, header.size());
     int width = 0;
     // Headers end above the last digit: one column before the mark's.
-    for (const std::string& line : headers.back()) width = std::max(width, DisplayWidth(line) + 1);
+    for (const std::string& line : header) width = std::max(width, DisplayWidth(line) + 1);
     for (int r = 0; r < table.rows_size(); ++r) {
-      width = std::max(width, DisplayWidth(cell_text(r, c)));
+      width = std::max(width, DisplayWidth(CellText(table, r, c, layout.spread_width, style.published)));
     }
-    widths.push_back(width);
+    layout.widths.push_back(width);
   }
-  const auto add_line = [](std::string line, std::string& out) {
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
-  };
+  return layout;
+}
 
+void AddLine(std::string line, std::string& out) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  out += line + "\n";
+}
+
+void AddHeader(const Layout& layout, bool color, std::string& out) {
+  for (size_t l = 0; l < layout.header_lines; ++l) {
+    std::string line = PadRight("", layout.Left());
+    for (size_t c = 0; c < layout.headers.size(); ++c) {
+      const std::vector<std::string>& header = layout.headers[c];
+      // Short headers stand at the bottom.
+      const size_t blank = layout.header_lines - header.size();
+      line += "  " + PadLeft((l < blank ? "" : header[l - blank]) + " ", layout.widths[c]);
+    }
+    if (color) line = "\x1b[1m" + line + "\x1b[0m";
+    AddLine(line, out);
+  }
+}
+
+void AddRow(const Table& table, int r, const Layout& layout, const ResultsStyle& style, std::string& out) {
+  const TableAxisEntry& row = table.rows(r);
+  const bool new_group = r == 0 || table.rows(r - 1).group() != row.group();
+  if (r > 0 && new_group) out += "\n";
+  std::string line;
+  if (layout.group_width > 0) line += PadRight(new_group ? Printable(row.group()) : "", layout.group_width + 2);
+  line += PadRight(Label(row) + (IsMarked(row) ? "†" : ""), layout.label_width);
+  for (int c = 0; c < table.columns_size(); ++c) {
+    const std::string text = PadLeft(CellText(table, r, c, layout.spread_width, style.published), layout.widths[static_cast<size_t>(c)]);
+    line += "  " + (style.color && CellAt(table, r, c).best() ? "\x1b[1m" + text + "\x1b[0m" : text);
+  }
+  AddLine(line, out);
+}
+
+std::string AsTable(const Table& table, const ResultsStyle& style) {
+  const Layout layout = LayoutOf(table, style);
   std::string out;
   if (!table.title().empty()) out += Printable(table.title()) + "\n\n";
-  for (size_t l = 0; l < header_lines; ++l) {
-    std::string line = PadRight("", left);
-    for (int c = 0; c < columns; ++c) {
-      // Short headers stand at the bottom.
-      const size_t blank = header_lines - headers[c].size();
-      line += "  " + PadLeft((l < blank ? "" : headers[c][l - blank]) + " ", widths[c]);
-    }
-    if (style.color) line = "\x1b[1m" + line + "\x1b[0m";
-    add_line(line, out);
-  }
-  for (int r = 0; r < table.rows_size(); ++r) {
-    const TableAxisEntry& row = table.rows(r);
-    const bool new_group = r == 0 || table.rows(r - 1).group() != row.group();
-    if (r > 0 && new_group) out += "\n";
-    std::string line;
-    if (group_width > 0) line += PadRight(new_group ? Printable(row.group()) : "", group_width + 2);
-    line += PadRight(Label(row) + (IsMarked(row) ? "†" : ""), label_width);
-    for (int c = 0; c < columns; ++c) {
-      const TableCell& cell = CellAt(table, r, c);
-      const std::string text = PadLeft(cell_text(r, c), widths[c]);
-      line += "  " + (style.color && cell.best() ? "\x1b[1m" + text + "\x1b[0m" : text);
-    }
-    add_line(line, out);
-  }
+  AddHeader(layout, style.color, out);
+  for (int r = 0; r < table.rows_size(); ++r) AddRow(table, r, layout, style, out);
   out += "\n";
   if (const std::vector<std::string> legend = Legend(table, style, {}); !legend.empty()) {
     out += Join(legend, "; ") + "\n";
