@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -9,37 +10,44 @@
 namespace longreach::store {
 namespace {
 
+void Add(std::string line, Concern concern, CheckReport& report) {
+  report.concerns.emplace(line, concern);
+  report.violations.push_back(std::move(line));
+}
+
 // Adds the rows of a query, the first column each, and says so when there are more than can be shown.
-absl::Status AddRows(sql::Connection& db, std::string_view query, std::string_view expected, std::vector<std::string>& violations) {
+absl::Status AddRows(sql::Connection& db, std::string_view query, std::string_view expected, Concern concern, CheckReport& report) {
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(query));
   int64_t count = 0;
   while (rows.Next()) {
     if (rows.Get<std::string_view>(0) == expected && !expected.empty()) continue;
-    if (++count <= kMaxViolations) violations.push_back(rows.Get<std::string>(0));
+    if (++count <= kMaxViolations) Add(rows.Get<std::string>(0), concern, report);
   }
   RETURN_IF_ERROR(rows.status());
-  if (count > kMaxViolations) violations.push_back(fmt::format("... and {} more of this kind", count - kMaxViolations));
+  if (count > kMaxViolations) report.violations.push_back(fmt::format("... and {} more of this kind", count - kMaxViolations));
   return absl::OkStatus();
 }
 
-absl::Status RunLedgerChecks(sql::Connection& db, std::vector<std::string>& violations) {
-  constexpr std::string_view kMark = "-- check: ";
+absl::Status RunLedgerChecks(sql::Connection& db, CheckReport& report) {
+  constexpr std::string_view kMark = "-- check", kOfResults = " of results: ";
   std::string_view text = CheckSql();
   size_t at = text.find(kMark);
   while (at != std::string_view::npos) {
-    text.remove_prefix(text.find('\n', at) + 1);
+    text.remove_prefix(at + kMark.size());
+    const Concern concern = text.starts_with(kOfResults) ? Concern::kResults : Concern::kWork;
+    text.remove_prefix(text.find('\n') + 1);
     at = text.find(kMark);
-    RETURN_IF_ERROR(AddRows(db, text.substr(0, at), "", violations));
+    RETURN_IF_ERROR(AddRows(db, text.substr(0, at), "", concern, report));
   }
   return absl::OkStatus();
 }
 
 // SQL has no SHA-256.
-absl::Status CheckIds(sql::Connection& db, std::string_view table, std::vector<std::string>& violations) {
+absl::Status CheckIds(sql::Connection& db, std::string_view table, CheckReport& report) {
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(fmt::format("SELECT id, spec FROM {} ORDER BY num", table)));
   while (rows.Next()) {
     if (Sha256Of(rows.Get<std::string_view>(1)) == rows.Get<std::string_view>(0)) continue;
-    violations.push_back(fmt::format("{}: the id {} is not the SHA-256 of its specification", table, rows.Get<std::string>(0)));
+    Add(fmt::format("{}: the id {} is not the SHA-256 of its specification", table, rows.Get<std::string>(0)), Concern::kFile, report);
   }
   return rows.status();
 }
@@ -82,17 +90,24 @@ void FindUnnamed(const ArtifactFiles& files, std::set<std::string> known, std::v
 
 }  // namespace
 
+bool CheckReport::Has(Concern concern) const {
+  return std::ranges::any_of(violations, [&](const std::string& line) {
+    const auto found = concerns.find(line);
+    return found != concerns.end() && found->second == concern;
+  });
+}
+
 absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop) {
   CheckReport report;
   const sql::StopQueries stopping(db, stop);
   if (stop.stop_requested()) return sql::Stopped();
-  RETURN_IF_ERROR(AddRows(db, fmt::format("PRAGMA integrity_check({})", kMaxViolations), "ok", report.violations));
+  RETURN_IF_ERROR(AddRows(db, fmt::format("PRAGMA integrity_check({})", kMaxViolations), "ok", Concern::kFile, report));
   RETURN_IF_ERROR(AddRows(db, "SELECT \"table\" || ' row ' || ifnull(rowid, '(no number)') || ' refers to a row of ' || parent || "
                               "' that does not exist' FROM pragma_foreign_key_check ORDER BY 1",
-                          "", report.violations));
-  RETURN_IF_ERROR(RunLedgerChecks(db, report.violations));
-  RETURN_IF_ERROR(CheckIds(db, "jobs", report.violations));
-  RETURN_IF_ERROR(CheckIds(db, "sweeps", report.violations));
+                          "", Concern::kFile, report));
+  RETURN_IF_ERROR(RunLedgerChecks(db, report));
+  RETURN_IF_ERROR(CheckIds(db, "jobs", report));
+  RETURN_IF_ERROR(CheckIds(db, "sweeps", report));
   RETURN_IF_ERROR(ReadExpected(db, expected));
   ASSIGN_OR_RETURN(report.sweeps, db.One<int64_t>("SELECT count(*) FROM sweeps"));
   ASSIGN_OR_RETURN(report.jobs, db.One<int64_t>("SELECT count(*) FROM jobs"));
@@ -106,9 +121,7 @@ absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool
   for (const NamedFile& file : expected.named) {
     const std::string why = WhyOther(files, file, read_artifacts, stop);
     if (stop.stop_requested()) return sql::Stopped();
-    if (why.empty()) continue;
-    report.violations.push_back(fmt::format("{}: {}", file.what, why));
-    report.lacks_files = true;
+    if (!why.empty()) Add(fmt::format("{}: {}", file.what, why), Concern::kArtifacts, report);
   }
   if (read_artifacts) FindUnnamed(files, std::move(expected.known), report.unnamed);
   return absl::OkStatus();

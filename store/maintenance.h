@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <stop_token>
@@ -29,9 +30,17 @@ struct UnnamedFile {
   int64_t bytes = 0;
 };
 
+// What a violation puts at stake, and so what is to be done about it.
+enum class Concern {
+  kFile,       // What SQLite itself and the schema's rules find, and ids: the database's file was damaged, or another program wrote into it.
+  kResults,    // Values that tables show.
+  kWork,       // What is to run, runs, is counted and was attempted.
+  kArtifacts,  // Files that are missing or not as their rows say.
+};
+
 struct CheckReport {
   std::vector<std::string> violations{};  // One line each; none: the store is sound. At most kMaxViolations of each kind.
-  bool lacks_files = false;  // Among them are files that are missing or not as their rows say.
+  std::map<std::string, Concern> concerns{};  // Of these lines, but for those that count what there is no place for.
   // Ascending by hash. No violation: such a file may be named by another copy of the database.
   std::vector<UnnamedFile> unnamed{};
   int64_t sweeps = 0;
@@ -39,6 +48,9 @@ struct CheckReport {
   int64_t attempts = 0;
   int64_t measurements = 0;
   int64_t artifacts = 0;
+
+  // Whether one of the violations is of that.
+  bool Has(Concern concern) const;
 };
 inline constexpr int kMaxViolations = 20;
 // A file that rows name.

@@ -87,13 +87,13 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
   impl->files = ArtifactFiles::OfOtherStore(folder);
   // Results do not hang on files: which of these are whole CopyFiles() finds out.
   ExpectedFiles expected;
-  ASSIGN_OR_RETURN(CheckReport report, CheckRows(*impl->db, expected, stop));
+  const absl::StatusOr<CheckReport> read = CheckRows(*impl->db, expected, stop);
+  if (absl::IsDataLoss(read.status())) return absl::DataLossError(fmt::format("'{}': nothing was merged: {}", file.string(), std::string(read.status().message())));
+  ASSIGN_OR_RETURN(const CheckReport report, read);
   if (!report.violations.empty()) {
-    return absl::DataLossError(fmt::format("'{}' is not sound, nothing was merged: {}{}", file.string(), report.violations[0],
-                                           report.violations.size() > 1
-                                               ? fmt::format(" (and {} more; 'longreach store check --store {}' shows them)",
-                                                             report.violations.size() - 1, file.string())
-                                               : ""));
+    return absl::DataLossError(fmt::format("'{0}' is not sound, nothing was merged: {1}{2}; merge a copy of it from before, or run again here what it has\n"
+                                           "'longreach store check --store {0}' says what is at stake",
+                                           file.string(), report.violations[0], report.violations.size() > 1 ? fmt::format(" (and {} more)", report.violations.size() - 1) : ""));
   }
   impl->stop = stop;
   impl->stopping = std::make_unique<sql::StopQueries>(*impl->db, stop);

@@ -88,7 +88,7 @@ class Store final : public Command {
       return code;
     }
     for (const std::string& violation : response.violations()) session.out() << Printable(violation) << "\n";
-    for (const std::string& remark : response.remarks()) session.out() << fmt::format("remark: {}\n", Printable(remark));
+    for (const std::string& remark : response.remarks()) session.out() << fmt::format("remark: {}\n", WithFlags(Printable(remark), session));
     session.out() << fmt::format(
         "{}: looked at {}, {}, {}, {} and {}\n",
         response.violations().empty() ? "sound" : "not sound",

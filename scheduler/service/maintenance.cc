@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -39,6 +40,21 @@ std::string RemarkOn(const std::vector<store::UnnamedFile>& unnamed, const std::
   return fmt::format("{} of {} bytes in '{}' that this store does not name: {}{}; if no other copy of the store does, they can be removed",
                      unnamed.size() == 1 ? "1 file" : fmt::format("{} files", unnamed.size()), bytes, folder.string(), Join(names, ", "), more);
 }
+
+// What is at stake, and what to do: a remark for each kind of violations.
+constexpr std::pair<store::Concern, std::string_view> kAdvice[] = {
+    {store::Concern::kFile,
+     "the database's file is damaged, or another program has written into it: whatever is read from it may lack something or be wrong, and no other store takes it over in a merge. Stop its "
+     "scheduler, keep the file, and put the last copy that is sound in its place (docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
+    {store::Concern::kResults,
+     "values of these jobs in tables and figures may be lacking or wrong: 'longreach verify JOB' trains one of them again beside the store and compares, and changes nothing. Where they have to be right in "
+     "this store, put the last copy that is sound in its place (docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
+    {store::Concern::kWork,
+     "what jobs have measured is not touched where only what is to run, runs or is counted is contradicted: then jobs may stand still, run without need or be counted wrongly, and no other store takes this one "
+     "over in a merge. To have it right, put the last copy that is sound in its place (docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
+    {store::Concern::kArtifacts,
+     "'longreach store merge OTHER' brings files back from a store that has them: a copy of this one, or one in which their jobs ran again with the same build and device"},
+};
 
 // The rows that name copied files are on disk, or it is on disk that nothing came of it.
 absl::Status SettleCopies(store::Writer& writer, std::vector<store::Pin>& pins, bool merged) {
@@ -103,9 +119,8 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
   }
   v1::CheckStoreResponse response;
   for (std::string& violation : report.violations) response.add_violations(std::move(violation));
-  if (report.lacks_files) {
-    response.add_remarks("'longreach store merge OTHER' brings files back from a store that has them: a copy of this one, or one in which their jobs ran "
-                         "again with the same build and device");
+  for (const auto& [concern, advice] : kAdvice) {
+    if (report.Has(concern)) response.add_remarks(std::string(advice));
   }
   if (!report.unnamed.empty()) response.add_remarks(RemarkOn(report.unnamed, store.artifacts().folder()));
   response.set_sweeps(static_cast<int32_t>(report.sweeps));

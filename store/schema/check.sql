@@ -11,23 +11,25 @@
 --   jobs       wanted, waiting, counted and failed as their sweeps, inputs and attempts say
 --   sweeps     counters are those of their jobs
 --   artifacts  made by an attempt that had the job; at most two checkpoints, of jobs without a result
+--
+-- What the checks of results find is told apart: values in tables are at stake then, and otherwise what is to run and is counted.
 
--- check: a succeeded job has exactly one accepted result
+-- check of results: a succeeded job has exactly one accepted result
 SELECT 'job ' || substr(id, 1, 8) || ' has succeeded and has no measurements'
 FROM jobs WHERE state = 'succeeded' AND diverged = 0 AND NOT EXISTS (SELECT 1 FROM measurements WHERE job = num)
 ORDER BY num;
 
--- check: no other job has a result
+-- check of results: no other job has a result
 SELECT 'job ' || substr(id, 1, 8) || ' is ' || iif(diverged, 'diverged', state) || ' and has measurements'
 FROM jobs WHERE (state <> 'succeeded' OR diverged = 1) AND EXISTS (SELECT 1 FROM measurements WHERE job = num)
 ORDER BY num;
 
--- check: measurements are finite numbers
+-- check of results: measurements are finite numbers
 SELECT 'job ' || substr(j.id, 1, 8) || ' has ' || m.metric || ' = ' || m.value || ' at length ' || m.length
 FROM measurements AS m JOIN jobs AS j ON j.num = m.job WHERE abs(m.value) > 1.7976931348623157e308
 ORDER BY j.num, m.metric, m.length;
 
--- check: an accepted result belongs to an attempt that had the job and ended well
+-- check of results: an accepted result belongs to an attempt that had the job and ended well
 SELECT 'job ' || substr(j.id, 1, 8) || ' has the result of attempt ' || j.attempt || ', which '
        || iif(a.outcome IS NOT 'succeeded', 'ended ' || ifnull(a.outcome, 'never'), 'did not have it')
 FROM jobs AS j LEFT JOIN attempts AS a ON a.id = j.attempt

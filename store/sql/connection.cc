@@ -85,8 +85,8 @@ absl::Status StatusOfCode(int code, std::string_view message, std::string_view w
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       // Whichever query met it.
-      return absl::DataLossError(fmt::format("the store's file is damaged; go on with a backup of it ('longreach store backup' makes one), or see what sqlite3's "
-                                             "'.recover' saves of it (SQLite {}: {})", code, message));
+      return absl::DataLossError(fmt::format("the store's file is damaged; put a copy from before in its place (docs/OPERATIONS.md, Restore), or see what "
+                                             "sqlite3's '.recover' saves of it (SQLite {}: {})", code, message));
     case SQLITE_IOERR:
       return WithDiskTrouble(absl::UnavailableError(text), fmt::format("its disk cannot be read or written ({})", message));
     case SQLITE_BUSY:

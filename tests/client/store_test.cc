@@ -57,6 +57,11 @@ TEST_F(StoreTest, ARemarkIsNoContradiction) {
   EXPECT_EQ(nlohmann::json::parse(Run({"store", "check", "-o", "json"}).out)["remarks"].size(), 1U);
 }
 
+TEST_F(StoreTest, CommandsOfARemarkAreToldForTheStoreThatWasChecked) {
+  scheduler_.check.add_remarks("'longreach verify JOB' trains it again");
+  EXPECT_THAT(Run({"store", "check"}).out, HasSubstr("remark: 'longreach verify JOB --scheduler " + scheduler_.address() + "' trains it again\n"));
+}
+
 TEST_F(StoreTest, AMigrationSaysFromWhereToWhere) {
   EXPECT_THAT(Run({"store", "migrate"}).out, HasSubstr("version 3, was 1"));
 }

@@ -128,7 +128,8 @@ TEST_F(MergeTest, AStoreThatContradictsItselfIsRefused) {
   const absl::Status status = Merge().status();
 
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("has no measurements"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has no measurements; merge a copy of it from before"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("theirs.db' says what is at stake"));
 }
 
 // A backup of the database alone has every result.
@@ -150,7 +151,7 @@ TEST_F(MergeTest, ResultsComeWithoutTheirFiles) {
   EXPECT_EQ(OurJob(pack[0]).state, State::kSucceeded);
   EXPECT_THAT(ours_.store->artifacts().List(), IsEmpty()) << "nor what is damaged";
   ASSERT_OK_AND_ASSIGN(const CheckReport check, Check(ours_.db(), ours_.store->artifacts(), false));
-  EXPECT_TRUE(check.lacks_files);
+  EXPECT_TRUE(check.Has(Concern::kArtifacts));
   EXPECT_THAT(check.violations, ::testing::Each(HasSubstr("its file is missing")));
 
   // Whoever has them brings them.

@@ -145,6 +145,32 @@ TEST_F(MaintenanceTest, TheCheckCountsAndReportsWhatItFinds) {
   EXPECT_THAT(thorough.violations(), ElementsAre(HasSubstr("is damaged")));
 }
 
+TEST_F(MaintenanceTest, EachKindOfViolationSaysWhatIsAtStakeAndWhatToDo) {
+  const std::vector<int64_t> jobs = ours_.AddSweep("one", MakePack(2));
+  const int64_t attempt = ours_.Start("w1", jobs);
+  ours_.AddFile(jobs[0], "log", 0, attempt, "a log");
+  ours_.Succeed(attempt, 0.5);
+  const auto remarks = [&] {
+    const absl::StatusOr<v1::CheckStoreResponse> check = CheckStore(*ours_.store, {});
+    EXPECT_OK(check);
+    return check.ok() ? std::vector<std::string>(check->remarks().begin(), check->remarks().end()) : std::vector<std::string>();
+  };
+  const auto work = HasSubstr("what jobs have measured is not touched"), results = HasSubstr("values of these jobs in tables and figures may be lacking or wrong"),
+             file = HasSubstr("the database's file is damaged"), artifacts = HasSubstr("'longreach store merge OTHER' brings files back");
+  EXPECT_THAT(remarks(), IsEmpty());
+
+  // Past the rules of the schema, one after the other.
+  ASSERT_OK(ours_.db().Execute("PRAGMA foreign_keys = OFF; UPDATE sweeps SET jobs_queued = 7"));
+  EXPECT_THAT(remarks(), ElementsAre(work));
+  ASSERT_OK(ours_.db().Execute("DELETE FROM measurements"));
+  EXPECT_THAT(remarks(), ElementsAre(results, work));
+  ASSERT_OK(ours_.db().Execute("UPDATE attempts SET worker = 'nobody'"));
+  EXPECT_THAT(remarks(), ElementsAre(file, results, work));
+  ASSERT_OK(ours_.db().Execute("UPDATE artifacts SET bytes = 3"));
+  EXPECT_THAT(remarks(), ElementsAre(file, results, work, artifacts));
+  for (const std::string& remark : remarks()) EXPECT_THAT(remark, ::testing::AnyOf(HasSubstr("docs/OPERATIONS.md, Restore"), artifacts));
+}
+
 TEST_F(MaintenanceTest, FilesThatNothingNamesAreARemark) {
   for (const char* content : {"a", "bb", "ccc", "dddd"}) ours_.store->artifacts().Settle(ours_.PutFile(content));
   v1::CheckStoreRequest request;
