@@ -147,7 +147,7 @@ absl::StatusOr<std::optional<int64_t>> PositionInSweep(sql::Connection& db, int6
   return db.First<int64_t>("SELECT position FROM sweep_jobs WHERE sweep = ? AND job = ? AND role = 'member'", sweep, job);
 }
 
-absl::StatusOr<SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference) {
+absl::StatusOr<SweepRow> NewestSweep(sql::Connection& db, std::string_view reference) {
   static const std::string kLast = SelectSweeps("ORDER BY asked_at DESC, num DESC LIMIT 1");
   static const std::string kNamed = SelectSweeps("WHERE name = ? ORDER BY asked_at DESC, num DESC LIMIT 1");
   static const std::string kPrefix = SelectSweeps("WHERE id >= ? AND id < ? ORDER BY id LIMIT 3");

@@ -79,9 +79,10 @@ absl::StatusOr<std::vector<SweepRow>> ListSweeps(sql::Connection& db);
 absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t job);
 // Where in the sweep's order of expansion the job is; nothing if it is no member of it.
 absl::StatusOr<std::optional<int64_t>> PositionInSweep(sql::Connection& db, int64_t sweep, int64_t job);
-// A sweep by a reference as people write it: an id, its beginning (at least 4 digits), a name (the newest of that name),
-// or "last". NOT_FOUND with a suggestion; INVALID_ARGUMENT when several ids begin so.
-absl::StatusOr<SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference);
+// A sweep by a reference as people write it: an id, its beginning (at least 4 digits), a name (the newest of that name, also where it is the
+// beginning of another's id), or "last". NOT_FOUND with a suggestion; INVALID_ARGUMENT when several ids begin so. Who answers people asks
+// first which one they mean (scheduler/service/references.h).
+absl::StatusOr<SweepRow> NewestSweep(sql::Connection& db, std::string_view reference);
 
 // Each of these sets only what it names. After a change of state or priority the jobs must follow: SetUnsettled(0), then SettleJobs in
 // the same transaction and in further ones.

@@ -60,7 +60,7 @@ absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_vi
       }
     }
   }
-  return store::ResolveSweep(db, reference);
+  return store::NewestSweep(db, reference);
 }
 
 absl::StatusOr<int64_t> ResolveJob(sql::Connection& db, std::string_view reference) {

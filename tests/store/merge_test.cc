@@ -32,7 +32,7 @@ TEST_F(MergeTest, AnEmptyStoreTakesOverEverything) {
   EXPECT_EQ(OurJob(jobs[2]).checkpoint_step, 60);
   EXPECT_EQ(OurJob(jobs[3]).priority, 3);
   EXPECT_TRUE(OurJob(jobs[3]).wanted);
-  ASSERT_OK_AND_ASSIGN(SweepRow sweep, ResolveSweep(ours_.db(), "one"));
+  ASSERT_OK_AND_ASSIGN(SweepRow sweep, NewestSweep(ours_.db(), "one"));
   EXPECT_EQ(sweep.counts.succeeded, 2);
   EXPECT_EQ(sweep.counts.queued, 2);
   ASSERT_OK_AND_ASSIGN(std::vector<AttemptRow> attempts, AttemptsOfJob(ours_.db(), OurJob(jobs[2]).num));

@@ -293,7 +293,7 @@ TEST_F(SweepsTest, ASweepIsFoundByIdByItsBeginningByNameAndAsTheLast) {
   test_.AddSweep("beta", MakePack(1), 0, 200);
   ASSERT_OK_AND_ASSIGN(SweepRow alpha, GetSweep(test_.db(), 1));
   const auto named = [&](std::string_view reference) {
-    const absl::StatusOr<SweepRow> row = ResolveSweep(test_.db(), reference);
+    const absl::StatusOr<SweepRow> row = NewestSweep(test_.db(), reference);
     return row.ok() ? row->name : std::string(absl::StatusCodeToString(row.status().code()));
   };
 
@@ -303,7 +303,7 @@ TEST_F(SweepsTest, ASweepIsFoundByIdByItsBeginningByNameAndAsTheLast) {
   EXPECT_EQ(named("last"), "beta");
   EXPECT_EQ(named(alpha.id.substr(0, 3)), "NOT_FOUND") << "too short";
   EXPECT_EQ(named(""), "INVALID_ARGUMENT");
-  EXPECT_THAT(std::string(ResolveSweep(test_.db(), "alpah").status().message()), HasSubstr("did you mean 'alpha'?"));
+  EXPECT_THAT(std::string(NewestSweep(test_.db(), "alpah").status().message()), HasSubstr("did you mean 'alpha'?"));
   ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepAsked(tx, 1, At(300)); }));
   EXPECT_EQ(named("last"), "alpha") << "it was submitted again";
 }
@@ -315,7 +315,7 @@ TEST_F(SweepsTest, ABeginningThatSeveralSweepsHaveIsRefused) {
     }));
   }
 
-  const absl::Status status = ResolveSweep(test_.db(), "abcd").status();
+  const absl::Status status = NewestSweep(test_.db(), "abcd").status();
 
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("several sweeps begin with 'abcd'"));

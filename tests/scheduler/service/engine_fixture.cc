@@ -141,7 +141,7 @@ absl::Status EngineFixture::Upload(const v1::LeasedJob& job, int64_t attempt, co
 }
 
 v1::JobCounts EngineFixture::Counts(const std::string& sweep) {
-  const absl::StatusOr<store::SweepRow> row = store::ResolveSweep(store_->writer_connection(), sweep);
+  const absl::StatusOr<store::SweepRow> row = store::NewestSweep(store_->writer_connection(), sweep);
   EXPECT_TRUE(row.ok()) << row.status();
   v1::JobCounts counts;
   if (!row.ok()) return counts;
@@ -169,7 +169,7 @@ store::AttemptRow EngineFixture::Attempt(uint64_t id) {
 
 std::vector<double> EngineFixture::Scores(const std::string& sweep) {
   std::vector<double> scores;
-  const absl::StatusOr<store::SweepRow> row = store::ResolveSweep(store_->writer_connection(), sweep);
+  const absl::StatusOr<store::SweepRow> row = store::NewestSweep(store_->writer_connection(), sweep);
   for (const int64_t job : store::SweepMembers(store_->writer_connection(), row->num)) {
     const auto value = store::MeasuredValue(store_->writer_connection(), job, "accuracy", 0, "");
     if (value.ok() && value->has_value()) scores.push_back(**value);

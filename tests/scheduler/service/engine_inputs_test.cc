@@ -21,7 +21,7 @@ class EngineInputsTest : public EngineFixture {
   // Why the sweep's first job failed.
   std::string FailureOfFirst(const std::string& sweep) {
     sql::Connection& db = store_->writer_connection();
-    const absl::StatusOr<store::SweepRow> row = store::ResolveSweep(db, sweep);
+    const absl::StatusOr<store::SweepRow> row = store::NewestSweep(db, sweep);
     const absl::StatusOr<store::JobRow> job = store::GetJob(db, store::SweepMembers(db, row->num).front());
     return job->failure;
   }

@@ -37,7 +37,7 @@ class EngineSubmissionTest : public EngineFixture {
     disk_full_ = false;
     return status;
   }
-  int64_t ToCome(const std::string& sweep) { return store::ResolveSweep(store_->writer_connection(), sweep)->to_come; }
+  int64_t ToCome(const std::string& sweep) { return store::NewestSweep(store_->writer_connection(), sweep)->to_come; }
 
 };
 
@@ -335,7 +335,7 @@ TEST_F(EngineSubmissionTest, ASweepThatBrokeOffGoesOnWithTheRevisionsOfItsTime) 
 // Another version took it, which knew more tasks.
 TEST_F(EngineSubmissionTest, WhatThisProgramCannotGoOnWithIsToldOnce) {
   EXPECT_FALSE(BreakOff(Sweep("s", 5)).ok());
-  const absl::StatusOr<store::SweepRow> before = store::ResolveSweep(store_->writer_connection(), "s");
+  const absl::StatusOr<store::SweepRow> before = store::NewestSweep(store_->writer_connection(), "s");
   ASSERT_TRUE(before.ok()) << before.status();
   std::string spec = before->spec;
   ASSERT_NE(spec.find("even_pairs"), std::string::npos);

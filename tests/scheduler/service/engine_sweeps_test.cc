@@ -16,7 +16,7 @@ using Steering = v1::SteerSweepRequest;
 using EngineSweepsTest = EngineFixture;
 
 TEST_F(EngineSweepsTest, WhatIsSubmittedAsideIsNotTheLast) {
-  const auto last = [this] { return store::ResolveSweep(store_->writer_connection(), "last")->name; };
+  const auto last = [this] { return store::NewestSweep(store_->writer_connection(), "last")->name; };
   const auto submit_aside = [this](const std::string& name) {
     v1::SubmitSweepRequest request;
     *request.mutable_spec() = Sweep(name, 1);
