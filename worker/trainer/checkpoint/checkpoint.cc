@@ -286,18 +286,14 @@ MemberState StateAt(const MemberCheckpoint& checkpoint, const CheckpointPoint& p
   return state;
 }
 
-}  // namespace
+using Log = std::function<void(const std::string&)>;
 
-absl::Status RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
-                                const std::vector<Member>& members, PackState& state,
-                                const std::function<absl::Status()>& begin_anew,
-                                const std::function<void(const std::string&)>& log) {
-  FileCache cache;
-  const std::string hash = SettingsHash(settings);
+// All that can be used, member by member.
+std::vector<std::vector<MemberCheckpoint>> ReadCandidates(FileCache& cache, const std::vector<Member>& members, const std::string& settings, const Log& log) {
   std::vector<std::vector<MemberCheckpoint>> candidates(members.size());
   for (size_t m = 0; m < members.size(); ++m) {
     for (const MemberFile& source : members[m].checkpoints) {
-      absl::StatusOr<MemberCheckpoint> found = ReadMember(cache, source, members[m].job, hash);
+      absl::StatusOr<MemberCheckpoint> found = ReadMember(cache, source, members[m].job, settings);
       if (found.ok()) {
         candidates[m].push_back(*std::move(found));
       } else {
@@ -305,40 +301,71 @@ absl::Status RestoreCheckpoints(const PackSettings& settings, const ParameterLay
       }
     }
   }
-  // The points that some member has, the latest first.
+  return candidates;
+}
+
+// The points that some member has, the latest first.
+std::set<CheckpointPoint, std::greater<>> PointsOf(const std::vector<std::vector<MemberCheckpoint>>& candidates) {
   std::set<CheckpointPoint, std::greater<>> points;
   for (const std::vector<MemberCheckpoint>& of_member : candidates) {
     for (const MemberCheckpoint& found : of_member) points.insert(found.point);
   }
-  for (const CheckpointPoint& point : points) {
-    std::vector<const MemberCheckpoint*> chosen;
-    for (const std::vector<MemberCheckpoint>& of_member : candidates) {
-      if (const MemberCheckpoint* const found = FindAt(of_member, point)) chosen.push_back(found);
+  return points;
+}
+
+// One of each member; none: not all of them have one.
+std::vector<const MemberCheckpoint*> ChooseAt(const std::vector<std::vector<MemberCheckpoint>>& candidates, const CheckpointPoint& point) {
+  std::vector<const MemberCheckpoint*> chosen;
+  for (const std::vector<MemberCheckpoint>& of_member : candidates) {
+    const MemberCheckpoint* const found = FindAt(of_member, point);
+    if (found == nullptr) return {};
+    chosen.push_back(found);
+  }
+  return chosen;
+}
+
+// As Copy(). With `published`, what a file lacks of a published model is there already.
+absl::Status CopyTensors(const std::vector<const MemberCheckpoint*>& chosen, const ParameterLayout& layout, bool published, PackState& state) {
+  std::vector<MemberTensors> tensors;
+  for (size_t m = 0; m < chosen.size(); ++m) {
+    for (const auto& [prefix, buffer] : {std::pair<std::string, const Tensor*>{"param/", &state.parameters},
+                                         {"adam_m/", &state.moment1},
+                                         {"adam_v/", &state.moment2}}) {
+      tensors.push_back({.file = chosen[m]->file, .prefix = prefix, .member = chosen[m]->member, .row = (*buffer)[static_cast<int64_t>(m)]});
     }
-    if (chosen.size() != members.size()) continue;
-    std::vector<MemberTensors> tensors;
-    for (size_t m = 0; m < chosen.size(); ++m) {
-      for (const auto& [prefix, buffer] : {std::pair<std::string, const Tensor*>{"param/", &state.parameters},
-                                           {"adam_m/", &state.moment1},
-                                           {"adam_v/", &state.moment2}}) {
-        tensors.push_back({.file = chosen[m]->file, .prefix = prefix, .member = chosen[m]->member, .row = (*buffer)[static_cast<int64_t>(m)]});
-      }
+  }
+  return Copy(tensors, layout, published);
+}
+
+// All of the state but the tensors.
+void PutAt(const std::vector<const MemberCheckpoint*>& chosen, const CheckpointPoint& point, PackState& state) {
+  for (size_t m = 0; m < chosen.size(); ++m) state.members[m] = StateAt(*chosen[m], point);
+  state.step = point.step;
+  state.lengths_done = point.lengths_done;
+  state.cells_done = point.cells_done;
+  state.samples_done = point.samples_done;
+  state.loss_updates = chosen[0]->loss_updates;
+}
+
+}  // namespace
+
+absl::Status RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
+                                const std::vector<Member>& members, PackState& state,
+                                const std::function<absl::Status()>& begin_anew,
+                                const std::function<void(const std::string&)>& log) {
+  FileCache cache;
+  const std::vector<std::vector<MemberCheckpoint>> candidates = ReadCandidates(cache, members, SettingsHash(settings), log);
+  for (const CheckpointPoint& point : PointsOf(candidates)) {
+    const std::vector<const MemberCheckpoint*> chosen = ChooseAt(candidates, point);
+    if (chosen.empty()) continue;
+    const absl::Status status = CopyTensors(chosen, layout, /*published=*/!settings.model.folder.empty(), state);
+    if (status.ok()) {
+      PutAt(chosen, point, state);
+      return absl::OkStatus();
     }
-    // What a file lacks of a published model is there already.
-    const absl::Status status = Copy(tensors, layout, /*published=*/!settings.model.folder.empty());
-    if (!status.ok()) {
-      log(Text("checkpoint of step ", point.step, " skipped: ", status.message()));
-      // A part of it may have been read.
-      if (status.code() != absl::StatusCode::kInvalidArgument) RETURN_IF_ERROR(begin_anew());
-      continue;
-    }
-    for (size_t m = 0; m < chosen.size(); ++m) state.members[m] = StateAt(*chosen[m], point);
-    state.step = point.step;
-    state.lengths_done = point.lengths_done;
-    state.cells_done = point.cells_done;
-    state.samples_done = point.samples_done;
-    state.loss_updates = chosen[0]->loss_updates;
-    return absl::OkStatus();
+    log(Text("checkpoint of step ", point.step, " skipped: ", status.message()));
+    // A part of it may have been read.
+    if (status.code() != absl::StatusCode::kInvalidArgument) RETURN_IF_ERROR(begin_anew());
   }
   if (std::ranges::any_of(members, [](const Member& member) { return !member.checkpoints.empty(); })) {
     log("no checkpoint can be used: the pack starts anew");
