@@ -18,6 +18,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/axes.h"
 #include "proto/types/axis_list.h"
+#include "proto/types/usual_axes.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
@@ -31,9 +32,10 @@ class Results final : public Command {
         .summary = "Print the table of a sweep: measured, and beside it published",
         .details =
             "Without options, the table of the file or preset that the sweep was submitted from; a sweep of a file without one has\n"
-            "tasks x encodings (one with systems, these x tasks, or x encodings of one task), its main metric over all test lengths,\n"
-            "the best over all else. Axes are task, encoding, learning_rate, seed and system; rows or columns may also be the lengths of the\n"
-            "tests (length), and what slices of a metric name: layer, head, depth, attention_scale, longbench_task (--jobs shows what\n"
+            "tasks x encodings (one with systems, these x tasks, or x encodings of one task; with several of all, tasks and systems x\n"
+            "encodings), its main metric over all test lengths, the best over all else. With --rows or --columns alone, the other is what\n"
+            "else the sweep compares. Axes are task, encoding, learning_rate, seed and system; rows or columns may also be the lengths of\n"
+            "the tests (length), and what slices of a metric name: layer, head, depth, attention_scale, longbench_task (--jobs shows what\n"
             "slices there are), and settings by their paths, as model.layers of a grid. Several with ',' between them (--rows\n"
             "task,system) are rows or columns together: one for each combination that there is. The metric training_loss is by step,\n"
             "and without that axis the newest of each job; jobs have it before they are done. --only takes ranges of numbers, both ends\n"
@@ -198,10 +200,14 @@ class Results final : public Command {
   // Published values belong to one way of aggregating; asked for differently, they are not put beside the
   // measured ones.
   absl::Status Override(const v1::SweepSpec& spec, v1::TableSpec& table) const {
+    v1::TableSpec before = table;
+    SetUsualAxes(spec, before);
+    if (before.metric().empty() && IsBy(before, kStepAxis)) before.set_metric(std::string(kTrainingLoss));
     v1::TableSpec asked = table;
+    if (!rows_.empty()) asked.set_rows(rows_);
+    if (!columns_.empty()) asked.set_columns(columns_);
     SetUsualAxes(spec, asked);
-    if (asked.metric().empty() && IsBy(asked, kStepAxis)) asked.set_metric(std::string(kTrainingLoss));
-    const v1::TableSpec before = asked;
+    asked.set_metric(before.metric());
     RETURN_IF_ERROR(TakeOptions(asked));
     const bool axes_changed = asked.rows() != before.rows() || asked.columns() != before.columns();
     // Fewer rows or columns; what stands in the others stays what it was.
@@ -231,8 +237,6 @@ class Results final : public Command {
   // In the place of what the table says itself, whose axes are set.
   absl::Status TakeOptions(v1::TableSpec& asked) const {
     const std::string metric = asked.metric(), aggregate = asked.aggregate();
-    if (!rows_.empty()) asked.set_rows(rows_);
-    if (!columns_.empty()) asked.set_columns(columns_);
     if (!metric_.empty()) asked.set_metric(metric_);
     else if (HasAxis(rows_, kStepAxis) || HasAxis(columns_, kStepAxis)) asked.set_metric(std::string(kTrainingLoss));
     if (asked.metric() == kTrainingLoss) RETURN_IF_ERROR(TakeLosses(asked));

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "client/commands/listings.h"
-#include "client/commands/tables.h"
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/parts.h"
 #include "proto/catalog/usual_lengths.h"
+#include "proto/types/usual_axes.h"
 
 namespace longreach::client {
 namespace {

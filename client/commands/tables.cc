@@ -14,17 +14,10 @@
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/axis_list.h"
+#include "proto/types/usual_axes.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
-
-void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table) {
-  // Different systems are never one cell.
-  const bool systems = !spec.systems().empty();
-  const bool encodings = !systems || (spec.axes().encoding_size() > 1 && spec.axes().task_size() <= 1);
-  if (table.rows().empty()) table.set_rows(systems ? "system" : "task");
-  if (table.columns().empty()) table.set_columns(encodings ? "encoding" : "task");
-}
 
 bool IsBy(const v1::TableSpec& table, std::string_view axis) { return HasAxis(table.rows(), axis) || HasAxis(table.columns(), axis); }
 

@@ -9,9 +9,6 @@
 
 namespace longreach::client {
 
-// Fills in the axes that a table leaves open: tasks by encodings, or systems where the sweep has some.
-void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table);
-
 // How a sweep is printed unless something else is asked for: as it was submitted, else as the preset of its name has it. `sweep` is an
 // answer of GetSweep.
 v1::TableSpec UsualTable(const v1::Sweep& sweep);

@@ -13,6 +13,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/usual_axes.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/differences.h"
 #include "scheduler/experiments/expansion.h"
@@ -310,7 +311,9 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(const v1::SweepSpec sweep_spec, SpecOf(sweep));
   ASSIGN_OR_RETURN(std::string main_metric, MainMetricOfSweep(sweep_spec));
-  ASSIGN_OR_RETURN(ResultsTable table, ResultsTable::Of(request.table(), main_metric));
+  v1::TableSpec asked = request.table();
+  SetUsualAxes(sweep_spec, asked);
+  ASSIGN_OR_RETURN(ResultsTable table, ResultsTable::Of(asked, main_metric));
   const v1::TableSpec& spec = table.spec();
   const std::vector<experiments::SystemRange> systems = experiments::SystemRanges(sweep_spec);
   const std::vector<SettingValues> settings = experiments::SettingsOfSystems(sweep_spec, table.SettingAxes());

@@ -9,6 +9,7 @@
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/axes.h"
 #include "proto/catalog/encoding_name.h"
+#include "proto/types/usual_axes.h"
 #include "proto/types/words.h"
 
 namespace longreach::service {
@@ -56,8 +57,7 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   ResultsTable table;
   table.spec_ = spec;
   v1::TableSpec& full = table.spec_;
-  if (full.rows().empty()) full.set_rows(full.columns() == "task" ? "encoding" : "task");
-  if (full.columns().empty()) full.set_columns(full.rows() == "encoding" ? "task" : "encoding");
+  SetUsualAxes(v1::SweepSpec(), full);
   ASSIGN_OR_RETURN(table.row_axes_, TableSide::Of("table.rows", full.rows()));
   ASSIGN_OR_RETURN(table.column_axes_, TableSide::Of("table.columns", full.columns()));
   for (const std::string& axis : table.column_axes_.axes()) {

@@ -29,7 +29,7 @@ void AddTypedNote(v1::Table& table, v1::TableNote::Kind kind, const std::string&
 
 class ResultsTable {
  public:
-  // Fields of `spec` that are empty mean: rows "task", columns "encoding", the metric `main_metric` (losses of training where steps are an axis), aggregate "max".
+  // Fields of `spec` that are empty mean: the usual axes of a sweep without systems (proto/types/usual_axes.h), the metric `main_metric` (losses of training where steps are an axis), aggregate "max".
   // INVALID_ARGUMENT: an unknown axis, metric, aggregate or published table, a negative length, the same twice.
   static absl::StatusOr<ResultsTable> Of(const v1::TableSpec& spec, std::string_view main_metric);
 

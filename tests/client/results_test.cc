@@ -114,6 +114,17 @@ TEST_F(ResultsTest, SystemsAreNeverOneCellUnasked) {
   EXPECT_EQ(scheduler_.table_request.table().columns(), "task");
   Run({"results", "last", "--rows", "task", "--columns", "encoding"});
   EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr("maximum over systems"));
+
+  for (const char* task : {"even_pairs", "parity_check"}) spec.mutable_axes()->add_task(task);
+  for (const char* encoding : {"none", "rope"}) spec.mutable_axes()->add_encoding(encoding);
+  Run({"results", "last"});
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "task,system");
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "encoding");
+  EXPECT_EQ(scheduler_.table_request.table().title(), "mine: accuracy (%) over all test lengths") << "over nothing";
+  Run({"results", "last", "--rows", "task"});
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "system,encoding") << "what else is compared";
+  Run({"results", "last", "--columns", "length"});
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "task,system,encoding");
 }
 
 TEST_F(ResultsTest, RowsAndColumnsMayBeSeveralAxes) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <utility>
 
 #include "tests/scheduler/service/query_fixture.h"
 
@@ -222,6 +223,30 @@ TEST_F(QueryTableTest, WhichColumnsAreAskedForLeavesTheExtraOneAsItIs) {
   EXPECT_DOUBLE_EQ(table.cells(1).measured(), 30) << "its encodings are others, its seeds are not";
   EXPECT_EQ(table.cells(1).jobs(), 2);
   EXPECT_THAT(table.notes(), testing::Not(testing::Contains(HasSubstr("not measured"))));
+}
+
+TEST_F(QueryTableTest, WhatASweepComparesIsToldApartUnasked) {
+  v1::SweepSpec spec = SmallSweep("s");
+  for (const auto& [name, layers] : {std::pair("deep", 3), std::pair("flat", 1)}) {
+    v1::System& system = *spec.add_systems();
+    system.set_name(name);
+    system.mutable_with()->mutable_model()->set_layers(layers);
+  }
+  AddSweep(spec);
+  const auto keys = [](const auto& entries) {
+    std::vector<std::string> all;
+    for (const v1::TableAxisEntry& entry : entries) all.push_back(entry.key());
+    return all;
+  };
+
+  const v1::Table table = Table("s");
+
+  EXPECT_THAT(keys(table.rows()), ElementsAre("even_pairs,deep", "even_pairs,flat", "parity_check,deep", "parity_check,flat"));
+  EXPECT_THAT(keys(table.columns()), ElementsAre("rope", "rope:randomized"));
+  v1::TableSpec by_system;
+  by_system.set_rows("system");
+  EXPECT_THAT(keys(Table("s", by_system).columns()), ElementsAre("even_pairs,rope", "even_pairs,rope:randomized", "parity_check,rope", "parity_check,rope:randomized"));
+  EXPECT_THAT(table.cells(), testing::Each(testing::Property(&v1::TableCell::jobs, 4))) << "learning rates and seeds";
 }
 
 TEST_F(QueryTableTest, AJobOfTwoSweepsCountsInBoth) {
