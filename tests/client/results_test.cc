@@ -2,11 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include <algorithm>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "client/spec/spec_reader.h"
@@ -20,27 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-class ResultsTest : public WithFakeScheduler {
- protected:
-  // Of the first job two values; the second diverged.
-  void Measure() {
-    v1::JobMeasurements& done = *scheduler_.measurements.add_jobs();
-    *done.mutable_job() = scheduler_.jobs.jobs(0);
-    for (const auto& [length, slice, value] : {std::tuple(0, "", 0.1 + 0.2), std::tuple(100, "layer=0,head=1", 1e-300)}) {
-      v1::Measurement& one = *done.add_measurements();
-      one.set_metric("accuracy");
-      one.set_length(length);
-      one.set_slice(slice);
-      one.set_value(value);
-    }
-    v1::Job& diverged = *scheduler_.measurements.add_jobs()->mutable_job();
-    diverged = scheduler_.jobs.jobs(1);
-    diverged.set_diverged(true);
-    diverged.add_systems("wide");
-  }
-  const std::string first_ = std::string(63, 'b') + "0";
-  const std::string second_ = std::string(63, 'b') + "1";
-};
+class ResultsTest : public WithFakeScheduler {};
 
 TEST_F(ResultsTest, ResultsAsksForTheTableOfTheSweepsPreset) {
   Run({"results", "last"});
@@ -310,91 +286,6 @@ TEST_F(ResultsTest, ALengthIsRefusedWhereLengthsAreAnAxis) {
   EXPECT_THAT(Run({"plot", "last", "--x-length", "100", "--file", file}).err, HasSubstr("--x-length: only with a metric as --x"));
 }
 
-TEST_F(ResultsTest, JobsPrintsEveryValueInARowOfItsOwn) {
-  Measure();
-  const Outcome outcome = Run({"results", "last", "--jobs", "-o", "csv"});
-  EXPECT_EQ(outcome.code, kDone) << outcome.err;
-  EXPECT_EQ(outcome.out,
-            "job,system,task,encoding,learning_rate,seed,diverged,metric,length,slice,value\n" +
-                first_ + ",,even_pairs,rope:randomized,0.0003,0,false,accuracy,0,,0.30000000000000004\n" +
-                first_ + ",,even_pairs,rope:randomized,0.0003,0,false,accuracy,100,\"layer=0,head=1\",1e-300\n" +
-                second_ + ",wide,even_pairs,rope:randomized,0.0003,1,true,,,,\n");
-
-  const nlohmann::json rows = nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"];
-  ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0]["job"], first_);
-  EXPECT_EQ(rows[0]["diverged"], false);
-  EXPECT_EQ(rows[0]["value"], 0.1 + 0.2);
-  EXPECT_EQ(rows[1]["length"], 100);
-  EXPECT_EQ(rows[2]["diverged"], true);
-  EXPECT_TRUE(rows[2]["value"].is_null());
-
-  const std::string table = Run({"results", "last", "--jobs"}).out;
-  EXPECT_THAT(table, StartsWith("JOB "));
-  EXPECT_THAT(table, HasSubstr(" all "));
-  EXPECT_THAT(table, HasSubstr(" 0.3\n"));
-}
-
-TEST_F(ResultsTest, ValuesHaveWhatTheSystemsDifferIn) {
-  Measure();
-  for (const auto& [name, layers] : {std::pair("narrow", 2), std::pair("wide", 3)}) {
-    v1::System& system = *scheduler_.sweep.mutable_spec()->add_systems();
-    system.set_name(name);
-    system.mutable_with()->mutable_model()->set_layers(layers);
-  }
-  scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with()->mutable_positions()->set_rope_scaling("yarn");
-
-  const std::string csv = Run({"results", "last", "--jobs", "-o", "csv"}).out;
-
-  EXPECT_THAT(csv, StartsWith("job,system,task,encoding,learning_rate,seed,diverged,metric,length,slice,value,model.layers,positions.rope_scaling\n"));
-  EXPECT_THAT(csv, HasSubstr(",accuracy,0,,0.30000000000000004,,\n")) << "of a job that names no system";
-  EXPECT_THAT(csv, HasSubstr(",1,true,,,,,3,\n")) << "of one that diverged, too; no rope_scaling is said of it";
-  const nlohmann::json rows = nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"];
-  EXPECT_EQ(rows[2]["model.layers"], 3);
-  EXPECT_TRUE(rows[2]["positions.rope_scaling"].is_null());
-  EXPECT_THAT(Run({"results", "last", "--jobs"}).out, Not(HasSubstr("model.layers"))) << "people read it in the system's name";
-}
-
-// Jobs of "narrow" and "wide" are in one column each, whatever is asked for: as the scheduler answers for systems by a setting.
-void AnswerBySystem(v1::Table& table, const std::string& narrow, const std::string& wide) {
-  table.clear_rows();
-  table.clear_columns();
-  table.clear_cells();
-  for (const char* system : {"narrow", "wide"}) table.add_rows()->set_key(system);
-  table.add_columns()->set_key(narrow);
-  if (wide == narrow) {
-    for (int i = 0; i < 2; ++i) table.add_cells()->set_jobs(1);
-    return;
-  }
-  table.add_columns()->set_key(wide);
-  for (const int jobs : {1, 0, 0, 1}) table.add_cells()->set_jobs(jobs);
-}
-
-TEST_F(ResultsTest, ValuesHaveWhatJobsHaveWhereASystemLeavesItUnsaid) {
-  Measure();
-  for (const char* name : {"narrow", "wide"}) scheduler_.sweep.mutable_spec()->add_systems()->set_name(name);
-  scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with()->mutable_model()->set_layers(3);
-  AnswerBySystem(scheduler_.table, "3", "5");
-  EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "csv"}).out, HasSubstr(",1,true,,,,,5\n")) << "the default of the kind";
-  EXPECT_EQ(scheduler_.table_request.table().rows(), "system");
-  EXPECT_EQ(scheduler_.table_request.table().columns(), "model.layers");
-
-  // The first says what is the default.
-  AnswerBySystem(scheduler_.table, "3", "3");
-  EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "csv"}).out, Not(HasSubstr("model.layers"))) << "they do not differ";
-
-  v1::SweepSpec& with = *scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with();
-  with.Clear();
-  with.mutable_model()->set_kerple_shared(true);
-  AnswerBySystem(scheduler_.table, "true", "false");
-  const nlohmann::json rows = nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"];
-  EXPECT_EQ(rows[2]["model.kerple_shared"], false) << rows[2];
-
-  // More values than a table holds: what systems say themselves.
-  scheduler_.refusals["GetTable"] = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "system by model.kerple_shared is a table of more than 200000 cells");
-  EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "csv"}).out, HasSubstr(",value,model.kerple_shared\n"));
-}
-
 TEST_F(ResultsTest, TitlesSayWhatIsAggregatedOverByWhatJobsHave) {
   scheduler_.sweep.set_name("mine");
   for (const char* name : {"narrow", "wide"}) scheduler_.sweep.mutable_spec()->add_systems()->set_name(name);
@@ -427,49 +318,6 @@ TEST_F(ResultsTest, SettingsAreAxesByTheirPaths) {
   EXPECT_THAT(Run({"results", "last", "--rows", "sed"}).err, HasSubstr("did you mean 'seed'?"));
 }
 
-TEST_F(ResultsTest, JobsAsksForWhatIsNamedAndForAllElse) {
-  Run({"results", "last", "--jobs"});
-  EXPECT_EQ(scheduler_.measurements_request.sweep(), std::string(64, 'a'));
-  EXPECT_EQ(scheduler_.measurements_request.metric(), "") << "not the preset's own";
-  EXPECT_FALSE(scheduler_.measurements_request.has_length());
-  EXPECT_FALSE(scheduler_.measurements_request.has_slice());
-
-  Run({"results", "last", "--jobs", "--metric", "loss", "--length", "0", "--slice", "depth=3", "--only", "seed=0", "--only", "task=even_pairs"});
-  EXPECT_EQ(scheduler_.measurements_request.metric(), "loss");
-  EXPECT_TRUE(scheduler_.measurements_request.has_length());
-  EXPECT_EQ(scheduler_.measurements_request.length(), 0);
-  EXPECT_EQ(scheduler_.measurements_request.slice(), "depth=3");
-  EXPECT_THAT(scheduler_.measurements_request.only(), ElementsAre("seed=0", "task=even_pairs"));
-}
-
-TEST_F(ResultsTest, WhatSaysHowATableIsMadeIsRefusedBesideJobs) {
-  for (const std::vector<std::string>& option : {std::vector<std::string>{"--rows", "task"}, {"--columns", "task"}, {"--aggregate", "mean"},
-                                                 {"--published"}, {"--table", "table-b1"}, {"--bits"}}) {
-    std::vector<std::string> line = {"results", "last", "--jobs"};
-    line.insert(line.end(), option.begin(), option.end());
-    const Outcome outcome = Run(line);
-    EXPECT_EQ(outcome.code, kUsage) << option.front();
-    EXPECT_EQ(outcome.out, "");
-    EXPECT_THAT(outcome.err, HasSubstr("error: " + option.front() + " beside --jobs: "));
-  }
-  EXPECT_EQ(scheduler_.calls, 0);
-}
-
-TEST_F(ResultsTest, ValuesOfPartsHaveOneHeaderAndSayWhichSweepTheyAreOf) {
-  Measure();
-  scheduler_.sweep.set_name("nope-table-1");
-  const std::string out = Run({"results", "nope-tinyllama", "--jobs", "-o", "csv"}).out;
-  EXPECT_THAT(out, StartsWith("sweep,job,system,"));
-  EXPECT_EQ(out.rfind("sweep,job"), 0u);
-  EXPECT_EQ(std::ranges::count(out, '\n'), 1 + 5 * 3);
-  EXPECT_THAT(out, HasSubstr("\nnope-table-1," + second_ + ",wide,"));
-
-  const nlohmann::json json = nlohmann::json::parse(Run({"results", "nope-tinyllama", "--jobs", "-o", "json"}).out);
-  ASSERT_EQ(json["parts"].size(), 5u);
-  EXPECT_EQ(json["parts"][0]["sweep"], "nope-table-1");
-  EXPECT_EQ(json["parts"][4]["measurements"].size(), 3u);
-}
-
 TEST_F(ResultsTest, RunPrintsTheTableAsResultsDoes) {
   const TempFolder folder;
   const std::string file = folder.Write("mine.yaml", "name: table-b1\nexperiment: algorithmic\naxes:\n  encoding: ['rope:randomized']\ntable: {length: 100}\n");
@@ -484,33 +332,6 @@ TEST_F(ResultsTest, RunPrintsTheTableAsResultsDoes) {
     EXPECT_EQ(ran.out, Run({"results", "last", "--table", file, "-o", format}).out);
   }
   EXPECT_THAT(Run({"run", file, "-o", "json"}).out, HasSubstr("another draw (evaluation.seed)"));
-}
-
-TEST_F(ResultsTest, MoreRowsThanAnyoneReadsAreForPrograms) {
-  Measure();
-  for (int length = 1; length <= 10'000; ++length) {
-    v1::Measurement& one = *scheduler_.measurements.mutable_jobs(0)->add_measurements();
-    one.set_metric("loss");
-    one.set_length(length);
-  }
-  const Outcome shown = Run({"results", "last", "--jobs"});
-  EXPECT_EQ(shown.code, kFailed);
-  EXPECT_EQ(shown.out, "");
-  EXPECT_THAT(shown.err, HasSubstr("more than 10,000 such values"));
-  EXPECT_EQ(std::ranges::count(Run({"results", "last", "--jobs", "-o", "csv"}).out, '\n'), 1 + 10'003);
-}
-
-TEST_F(ResultsTest, ASweepWithoutValuesHasAHeaderAlone) {
-  const Outcome outcome = Run({"results", "last", "--jobs", "-o", "csv"});
-  EXPECT_EQ(outcome.code, kDone);
-  EXPECT_EQ(outcome.out, "job,system,task,encoding,learning_rate,seed,diverged,metric,length,slice,value\n");
-  EXPECT_THAT(outcome.err, HasSubstr("no job of sweep 'table-b1' has such values"));
-  EXPECT_EQ(nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"].size(), 0u);
-
-  scheduler_.refusals["ListMeasurements"] = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "only: unknown task 'x'");
-  const Outcome refused = Run({"results", "last", "--jobs", "--only", "task=x", "-o", "csv"});
-  EXPECT_EQ(refused.code, kUsage);
-  EXPECT_EQ(refused.out, "");
 }
 
 }  // namespace
