@@ -1,5 +1,9 @@
 // A worker's event (engine.h): reads what the store knows of it, takes its reports, decides on what it holds, gives it work.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
@@ -119,27 +123,62 @@ absl::StatusOr<v1::Directive> DirectiveOf(sql::Connection& db, int64_t attempt, 
   return directive;
 }
 
+// What a worker holds by its own account, beside what the store has of it.
+struct Held {
+  bool any_running = false;                 // Of those that the store has.
+  std::vector<store::AttemptRow> not_held;  // They were given to this incarnation.
+};
+
+// Says of all that the worker holds what should become of it. What an earlier incarnation was given, and this one does not hold, is lost.
+absl::StatusOr<Held> DirectHeld(sql::Transaction& tx, const v1::SynchronizeRequest& request, bool stop, WallTime now, v1::SynchronizeResponse& response,
+                                Effects& effects) {
+  std::map<int64_t, const v1::HeldAttempt*> told_of;
+  for (const v1::HeldAttempt& attempt : request.held()) told_of.emplace(static_cast<int64_t>(attempt.attempt()), &attempt);
+  std::set<int64_t> running;
+  Held held;
+  ASSIGN_OR_RETURN(std::vector<store::AttemptRow> attempts, store::UnfinishedAttempts(tx, request.worker()));
+  for (store::AttemptRow& attempt : attempts) {
+    if (const auto told = told_of.find(attempt.id); told != told_of.end()) {
+      running.insert(attempt.id);
+      RETURN_IF_ERROR(WritePoints(tx, attempt.id, told->second->points(), now));
+      ASSIGN_OR_RETURN(*response.add_directives(), DirectiveOf(tx, attempt.id, stop));
+    } else if (attempt.incarnation != request.incarnation()) {
+      RETURN_IF_ERROR(EndLost(tx, attempt, "its worker started anew without it", now, effects));
+    } else {
+      held.not_held.push_back(std::move(attempt));
+    }
+  }
+  held.any_running = !running.empty();
+  for (const v1::HeldAttempt& attempt : request.held()) {
+    if (running.contains(static_cast<int64_t>(attempt.attempt()))) continue;
+    v1::Directive& directive = *response.add_directives();
+    directive.set_attempt(attempt.attempt());
+    directive.set_action(v1::Directive::ACTION_DROP);
+  }
+  return held;
+}
+
 // Attempts that this incarnation was given and does not hold: their leases are sent again, or taken back. Those that the answer has no
 // room for are the worker's all the same, and come with a later one. How many are the worker's: less room for others.
-absl::StatusOr<Room> SendAgain(sql::Transaction& tx, const std::vector<const store::AttemptRow*>& attempts, const store::ArtifactFiles* files, bool active,
+absl::StatusOr<Room> SendAgain(sql::Transaction& tx, const std::vector<store::AttemptRow>& attempts, const store::ArtifactFiles* files, bool active,
                                WallTime now, AnswerRoom& room, v1::SynchronizeResponse& response, Effects& effects) {
   Room unconfirmed;
-  for (const store::AttemptRow* attempt : attempts) {
-    ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt->id));
+  for (const store::AttemptRow& attempt : attempts) {
+    ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt.id));
     const bool wanted = active && AllWanted(jobs);
     int& count = unconfirmed.Of(NeedsNoTrainer(jobs));
     if (wanted && room.full()) {
       ++count;
       continue;
     }
-    absl::StatusOr<v1::Lease> lease = BuildLease(tx, attempt->id, files);
+    absl::StatusOr<v1::Lease> lease = BuildLease(tx, attempt.id, files);
     if (wanted && lease.ok()) {
       ++count;
       if (room.Take(*lease)) *response.add_leases() = *std::move(lease);
       continue;
     }
     if (!lease.ok() && lease.status().code() != absl::StatusCode::kNotFound) return lease.status();
-    RETURN_IF_ERROR(EndGivenBack(tx, *attempt, "taken back before it began", "", now, effects));
+    RETURN_IF_ERROR(EndGivenBack(tx, attempt, "taken back before it began", "", now, effects));
   }
   return unconfirmed;
 }
@@ -195,34 +234,10 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   const bool active = gets_work && !request.leaving();
   const bool stop = request.leaving() || worker->state == WorkerState::kDraining;
 
-  std::map<int64_t, const v1::HeldAttempt*> held;
-  for (const v1::HeldAttempt& attempt : request.held()) held.emplace(static_cast<int64_t>(attempt.attempt()), &attempt);
-  std::set<int64_t> running;
-  std::vector<const store::AttemptRow*> not_held;
-  ASSIGN_OR_RETURN(std::vector<store::AttemptRow> attempts, store::UnfinishedAttempts(tx, request.worker()));
-  for (const store::AttemptRow& attempt : attempts) {
-    if (const auto told = held.find(attempt.id); told != held.end()) {
-      running.insert(attempt.id);
-      RETURN_IF_ERROR(WritePoints(tx, attempt.id, told->second->points(), now));
-      ASSIGN_OR_RETURN(*response.add_directives(), DirectiveOf(tx, attempt.id, stop));
-      continue;
-    }
-    if (attempt.incarnation != request.incarnation()) {
-      RETURN_IF_ERROR(EndLost(tx, attempt, "its worker started anew without it", now, effects));
-    } else {
-      not_held.push_back(&attempt);
-    }
-  }
-  for (const v1::HeldAttempt& attempt : request.held()) {
-    if (running.contains(static_cast<int64_t>(attempt.attempt()))) continue;
-    v1::Directive& directive = *response.add_directives();
-    directive.set_attempt(attempt.attempt());
-    directive.set_action(v1::Directive::ACTION_DROP);
-  }
-
+  ASSIGN_OR_RETURN(const Held held, DirectHeld(tx, request, stop, now, response, effects));
   AnswerRoom answer(options_.answer_bytes);
   answer.TakeBytes(response.ByteSizeLong());
-  ASSIGN_OR_RETURN(const Room unconfirmed, SendAgain(tx, not_held, options_.files, active, now, answer, response, effects));
+  ASSIGN_OR_RETURN(const Room unconfirmed, SendAgain(tx, held.not_held, options_.files, active, now, answer, response, effects));
   if (effects.work) leasing_.Forget();
   Room room;
   if (active) {
@@ -230,7 +245,7 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
     room.noops = core::NewLeases(request.free_noop_slots(), unconfirmed.noops, core::kMaxNoopSlots);
   }
   RETURN_IF_ERROR(leasing_.Lease(tx, *worker, failed, request.abilities(), room, now, answer, response, effects));
-  const bool at_work = gets_work && (!running.empty() || !response.leases().empty());
+  const bool at_work = gets_work && (held.any_running || !response.leases().empty());
   if (worker->state != WorkerState::kActive && !at_work) response.set_refused(worker->reason);
   decision.gave_up = leasing_.gave_up();
   decision.told = ToldBy(response);
