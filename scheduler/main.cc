@@ -107,42 +107,57 @@ int FailUsage(std::string_view text) {
   return 2;
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app("Keeps a store of sweeps and hands its jobs to workers.", "longreach-scheduler");
+// What is asked for. Times become options (SetTimes) once they are known to fit each other.
+struct CommandLine {
   service::ServerOptions options;
   std::string artifacts;
   bool until_stdin_closes = false;
   double lease_term_s = 15;
   double renew_every_s = 5;
-  app.add_option("--store", options.store, "The store's file, made when it is absent; ':memory:' leaves nothing on disk")->required();
-  app.add_option("--artifacts", artifacts, "Folder for checkpoints, weights and logs [default: the one that was named before, else FILE.artifacts]");
-  CLI::Option* const listen =
-      app.add_option("--listen", options.listen, "HOST:PORT (port 0: any that is free) or unix:PATH")->capture_default_str();
-  CLI::Option* const certificate =
-      app.add_option("--certificate", options.tls.certificate, "Speak TLS with this certificate (PEM); needed where other machines reach --listen");
-  CLI::Option* const key = app.add_option("--key", options.tls.key, "Its key (PEM)");
-  CLI::Option* const client_ca = app.add_option("--client-ca", options.tls.client_ca, "Authority of callers' certificates (PEM)");
-  CLI::Option* const tokens = app.add_option("--tokens", options.tokens, "Callers may show bearer tokens, whose hashes are in this file");
-  app.add_option("--max-artifact-bytes", options.artifact_limits.all_bytes, "Refuse uploads beyond this, for example 500G; 0: as much as the disk has")
+};
+
+void AddOptions(CLI::App& app, CommandLine& line) {
+  app.add_option("--store", line.options.store, "The store's file, made when it is absent; ':memory:' leaves nothing on disk")->required();
+  app.add_option("--artifacts", line.artifacts, "Folder for checkpoints, weights and logs [default: the one that was named before, else FILE.artifacts]");
+  app.add_option("--listen", line.options.listen, "HOST:PORT (port 0: any that is free) or unix:PATH")->capture_default_str();
+  app.add_option("--certificate", line.options.tls.certificate, "Speak TLS with this certificate (PEM); needed where other machines reach --listen");
+  app.add_option("--key", line.options.tls.key, "Its key (PEM)");
+  app.add_option("--client-ca", line.options.tls.client_ca, "Authority of callers' certificates (PEM)");
+  app.add_option("--tokens", line.options.tokens, "Callers may show bearer tokens, whose hashes are in this file");
+  app.add_option("--max-artifact-bytes", line.options.artifact_limits.all_bytes, "Refuse uploads beyond this, for example 500G; 0: as much as the disk has")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_flag("--for-a-moment", options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");
+  app.add_flag("--for-a-moment", line.options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");
   CLI::Option* const copy_to_read =
-      app.add_flag("--copy-to-read", options.copy_to_read, "For a parent that only looks: of a store that may not be written a copy is opened, and gone at the end");
-  app.add_flag("--copy-always", options.copy_always, "With --copy-to-read: also of a store that may be written, which is neither changed nor held")
+      app.add_flag("--copy-to-read", line.options.copy_to_read, "For a parent that only looks: of a store that may not be written a copy is opened, and gone at the end");
+  app.add_flag("--copy-always", line.options.copy_always, "With --copy-to-read: also of a store that may be written, which is neither changed nor held")
       ->needs(copy_to_read);
-  CLI::Option* const of_a_parent = app.add_flag("--until-stdin-closes", until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
+  CLI::Option* const of_a_parent = app.add_flag("--until-stdin-closes", line.until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
   copy_to_read->needs(of_a_parent);
-  app.add_option("--lease-term-s", lease_term_s, "A lease ends when its worker was silent for so many seconds")
+  app.add_option("--lease-term-s", line.lease_term_s, "A lease ends when its worker was silent for so many seconds")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
-  app.add_option("--renew-every-s", renew_every_s, "How often workers are asked to call")->check(CLI::Range(0.05, 28800.0))->capture_default_str();
+  app.add_option("--renew-every-s", line.renew_every_s, "How often workers are asked to call")->check(CLI::Range(0.05, 28800.0))->capture_default_str();
   app.set_version_flag("--version", BuildDescription());
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "A file of these options, one a line: listen = \"0.0.0.0:7070\"");
   app.footer("The environment names what the command line does not: LONGREACH_LISTEN, LONGREACH_SERVER_CERTIFICATE, LONGREACH_SERVER_KEY,\n"
              "LONGREACH_CLIENT_CA and LONGREACH_TOKENS. 'longreach certs' makes certificates and tokens.");
+}
+
+void TakeEnvironment(const CLI::App& app, service::ServerOptions& options) {
+  FromEnvironment(*app.get_option("--listen"), "LONGREACH_LISTEN", options.listen);
+  FromEnvironment(*app.get_option("--certificate"), "LONGREACH_SERVER_CERTIFICATE", options.tls.certificate);
+  FromEnvironment(*app.get_option("--key"), "LONGREACH_SERVER_KEY", options.tls.key);
+  FromEnvironment(*app.get_option("--client-ca"), "LONGREACH_CLIENT_CA", options.tls.client_ca);
+  FromEnvironment(*app.get_option("--tokens"), "LONGREACH_TOKENS", options.tokens);
+}
+
+// The exit code, where that is all: of --help, or of a line that makes no sense.
+std::optional<int> ReadCommandLine(int argc, char** argv, CommandLine& line) {
+  CLI::App app("Keeps a store of sweeps and hands its jobs to workers.", "longreach-scheduler");
+  AddOptions(app, line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -150,34 +165,48 @@ int Main(int argc, char** argv) {
     return FailUsage(WordsOfParser(error.what()));
   }
   // A scheduler that a parent keeps for itself asks nobody for credentials that its parent does not know of.
-  if (!until_stdin_closes) {
-    FromEnvironment(*listen, "LONGREACH_LISTEN", options.listen);
-    FromEnvironment(*certificate, "LONGREACH_SERVER_CERTIFICATE", options.tls.certificate);
-    FromEnvironment(*key, "LONGREACH_SERVER_KEY", options.tls.key);
-    FromEnvironment(*client_ca, "LONGREACH_CLIENT_CA", options.tls.client_ca);
-    FromEnvironment(*tokens, "LONGREACH_TOKENS", options.tokens);
-  }
-  if (const absl::Status listens = service::ParseListenAddress(options.listen).status(); !listens.ok()) {
+  if (!line.until_stdin_closes) TakeEnvironment(app, line.options);
+  if (const absl::Status listens = service::ParseListenAddress(line.options.listen).status(); !listens.ok()) {
     return FailUsage({listens.message().data(), listens.message().size()});
   }
-  std::optional<SocketFolder> folder;  // Outlives the server.
-  if (until_stdin_closes) folder.emplace(options.listen);
-  options.artifacts = artifacts;
-  options.log_events = !until_stdin_closes;  // A parent shows the last words of one that fails, and no others.
-  options.engine.lease_term = Seconds(lease_term_s);
-  options.engine.renew_every = Seconds(renew_every_s);
+  line.options.artifacts = line.artifacts;
+  line.options.log_events = !line.until_stdin_closes;  // A parent shows the last words of one that fails, and no others.
+  return std::nullopt;
+}
+
+// The exit code, where they do not fit each other.
+std::optional<int> SetTimes(CommandLine& line) {
+  service::EngineOptions& engine = line.options.engine;
+  engine.lease_term = Seconds(line.lease_term_s);
+  engine.renew_every = Seconds(line.renew_every_s);
   // A worker that keeps to its time must be in time on a clock that runs half as fast again.
-  if (renew_every_s * 1.5 > lease_term_s) {
-    return FailUsage(fmt::format("--renew-every-s {:g}: more than two thirds of --lease-term-s {:g}", renew_every_s, lease_term_s));
+  if (line.renew_every_s * 1.5 > line.lease_term_s) {
+    return FailUsage(fmt::format("--renew-every-s {:g}: more than two thirds of --lease-term-s {:g}", line.renew_every_s, line.lease_term_s));
   }
   // A call that is held open must end before its worker's lease is in danger.
-  options.engine.hold = std::min(options.engine.hold, options.engine.renew_every);
+  engine.hold = std::min(engine.hold, engine.renew_every);
+  return std::nullopt;
+}
 
+void SetUpProcess() {
   umask(S_IRWXG | S_IRWXO);  // Store, artifacts, sockets and backups are their owner's alone, whatever the caller's umask.
   RaiseFileLimit();
   std::set_new_handler(service::EndWithoutMemory);
-  boost::asio::io_context io;
   std::signal(SIGPIPE, SIG_IGN);
+}
+
+int FailToStart(const absl::Status& status) {
+  // For who started this one to look into a store that is in use, and can ask its scheduler instead.
+  if (const auto held_at = status.GetPayload(store::kHeldAt); held_at.has_value()) {
+    if (held_at->empty()) std::cout << "held for a moment" << std::endl;
+    else std::cout << "held at " << *held_at << std::endl;
+  }
+  return Fail(std::string(status.message().data(), status.message().size()));
+}
+
+// Until a signal comes, or standard input ends.
+int Serve(const service::ServerOptions& options, bool until_stdin_closes) {
+  boost::asio::io_context io;
   boost::asio::signal_set signals(io, SIGTERM);
   if (until_stdin_closes) {
     std::signal(SIGINT, SIG_IGN);
@@ -189,14 +218,7 @@ int Main(int argc, char** argv) {
   const SystemClock machine;
   const service::OrderedClock clock(machine);
   absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(options, clock);
-  if (!server.ok()) {
-    // For who started this one to look into a store that is in use, and can ask its scheduler instead.
-    if (const auto held_at = server.status().GetPayload(store::kHeldAt); held_at.has_value()) {
-      if (held_at->empty()) std::cout << "held for a moment" << std::endl;
-      else std::cout << "held at " << *held_at << std::endl;
-    }
-    return Fail(std::string(server.status().message().data(), server.status().message().size()));
-  }
+  if (!server.ok()) return FailToStart(server.status());
   std::cout << "listening on " << (*server)->address() << std::endl;
   {
     const service::MemoryKeeper memory(io);
@@ -208,6 +230,16 @@ int Main(int argc, char** argv) {
   signals.clear();
   server->reset();
   return 0;
+}
+
+int Main(int argc, char** argv) {
+  CommandLine line;
+  if (const std::optional<int> ended = ReadCommandLine(argc, argv, line)) return *ended;
+  std::optional<SocketFolder> folder;  // Outlives the server.
+  if (line.until_stdin_closes) folder.emplace(line.options.listen);
+  if (const std::optional<int> ended = SetTimes(line)) return *ended;
+  SetUpProcess();
+  return Serve(line.options, line.until_stdin_closes);
 }
 
 }  // namespace
