@@ -20,7 +20,8 @@ constexpr int kMostReasons = 4;
 }  // namespace
 
 bool StuckWatch::Ask(const v1::SweepUpdate& last) {
-  if (last.finished() || !last.running().empty() || last.sweep().counts().queued() == 0) {
+  const bool idle = last.running().empty() && last.sweep().counts().queued() > 0;
+  if (last.finished() || (!idle && last.stalled().empty())) {
     reason_.clear();
     lacks_data_ = false;
     times_ = 0;
@@ -30,8 +31,11 @@ bool StuckWatch::Ask(const v1::SweepUpdate& last) {
   asked_ = Clock::now();
   reason_.clear();
   lacks_data_ = false;
-  Look(last);
+  if (idle) Look(last);
   times_ = reason_.empty() ? 0 : times_ + 1;
+  if (const std::string stalled = WithFlags(Printable(last.stalled()), session_); reason_.find(stalled) == reason_.npos) {
+    reason_ += (reason_.empty() ? "" : "; ") + stalled;
+  }
   if (reason_.empty() || reason_ == told_) return false;
   told_ = reason_;
   return true;

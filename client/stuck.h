@@ -16,14 +16,14 @@ class StuckWatch {
   StuckWatch(Session& session, Connection& connection) : session_(session), connection_(connection) {}
 
   // Asks the scheduler when nothing of the sweep runs and it was not asked just before. True: there is a reason that was not
-  // told yet.
+  // told yet, or jobs that do not come.
   bool Ask(const v1::SweepUpdate& last);
 
-  // One line: which job, and what each worker lacks. Empty: something runs, or a worker can take it.
+  // One line: which job, and what each worker lacks; which jobs do not come. Empty: something runs, or a worker can take it, and all come.
   const std::string& reason() const { return reason_; }
   // It is a data set that a worker lacks: the reason says what brings it.
   bool lacks_data() const { return lacks_data_; }
-  // Since when there has been one without a break, in questions asked.
+  // Since when nothing has begun without a break, in questions asked.
   int times() const { return times_; }
 
  private:

@@ -13,6 +13,7 @@
 #include "scheduler/service/query_workers.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
+#include "scheduler/service/stalled_sweep.h"
 #include "store/apart.h"
 #include "store/artifacts.h"
 #include "store/attempts.h"
@@ -110,11 +111,7 @@ absl::Status AddStalled(sql::Connection& db, int64_t job, const LiveBoard::State
   if (live.stalled.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<store::SweepRow> sweeps, store::SweepsOfJob(db, job));
   for (const store::SweepRow& sweep : sweeps) {
-    const auto why = live.stalled.find(sweep.num);
-    if (why == live.stalled.end() || sweep.to_come == 0 || sweep.state == SweepState::kCancelled) continue;
-    response.add_reasons(fmt::format("Of its sweep '{}' {} {} to come, which this scheduler cannot make: {}. Start the version that it was submitted to, or end it with "
-                                     "'longreach cancel {}'.",
-                                     sweep.name, sweep.to_come, sweep.to_come == 1 ? "job is" : "jobs are", why->second, ShortId(sweep.id)));
+    if (std::string stalled = StalledSweep(sweep, live); !stalled.empty()) response.add_reasons(std::move(stalled));
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include "scheduler/service/kept_table.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
+#include "scheduler/service/stalled_sweep.h"
 #include "store/reading.h"
 #include "store/sweeps.h"
 
@@ -97,6 +98,7 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
   update.set_seconds_left(rate > 0 ? std::max(open_left, 0.0) / rate : 0);
   update.set_finished(row.is_over());
   update.set_store_trouble(live.trouble());
+  update.set_stalled(StalledSweep(row, live));
   return update;
 }
 

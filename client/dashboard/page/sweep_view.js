@@ -32,7 +32,7 @@ async function askStatus({name, parameters}) {
   return JSON.stringify({...update, why: await whyNothingRuns(update)});
 }
 
-function drawStatus({sweep, running, why, job_steps_per_second, seconds_left, job_steps_done, job_steps_total, store_trouble}) {
+function drawStatus({sweep, running, why, job_steps_per_second, seconds_left, job_steps_done, job_steps_total, store_trouble, stalled}) {
   const facts = [jobsText(sweep), `${sweep.state}, priority ${sweep.priority}, submitted ${time(sweep.submitted_at)}`];
   if (job_steps_total > 0) facts.push(`${Math.floor(100 * job_steps_done / job_steps_total)} % of ${count(job_steps_total, "job-step")}`);
   if (job_steps_per_second > 0) facts.push(`${rate(job_steps_per_second)} job-steps/s${seconds_left > 0 ? `, about ${duration(seconds_left)} left` : ""}`);
@@ -41,6 +41,7 @@ function drawStatus({sweep, running, why, job_steps_per_second, seconds_left, jo
     facts.map((fact) => element("p", {}, fact)),
     why.map((reason) => element("p", {class: "refusal"}, reason)),
     store_trouble === "" ? null : element("p", {class: "refusal"}, store_trouble),
+    stalled === "" ? null : element("p", {class: "refusal"}, stalled),
     running.length === 0 ? null : table("Running packs", ["Worker", "Pack", "Phase", {value: "Steps/s", number: true}],
       running.map((one) => [one.worker_name, doing(one), one.phase, {value: rate(one.steps_per_second), number: true}])));
 }

@@ -361,10 +361,15 @@ TEST_F(EngineSubmissionTest, WhatThisProgramCannotGoOnWithIsToldOnce) {
     EXPECT_TRUE(explained.ok()) << explained.status();
     return explained.ok() ? std::vector<std::string>(explained->reasons().begin(), explained->reasons().end()) : std::vector<std::string>();
   };
-  const auto told = testing::HasSubstr("Of its sweep 's' 3 jobs are to come, which this scheduler cannot make: ");
+  const auto told = testing::HasSubstr("Of the sweep 's' 3 jobs are to come, which this scheduler cannot make: ");
   EXPECT_THAT(reasons(), testing::Contains(told));
+  v1::GetSweepRequest of_sweep;
+  of_sweep.set_sweep("s");
+  const auto stalled = [&] { return GetSweepUpdate(store_->writer_connection(), of_sweep, engine_->board().Read())->stalled(); };
+  EXPECT_THAT(stalled(), told);
   ASSERT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok());
   EXPECT_THAT(reasons(), testing::Not(testing::Contains(told)));
+  EXPECT_EQ(stalled(), "");
 }
 
 TEST_F(EngineSubmissionTest, ASweepWithInputsComesAtOnce) {
