@@ -20,7 +20,8 @@ absl::Status Refused(const std::filesystem::path& path, int number) {
     return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a file {} already; it was left alone", Printable(path.string())),
                  "choose another name, or move it away");
   }
-  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot write {}: {}", Printable(path.string()), std::strerror(number)));
+  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot write {}: {}", Printable(path.string()), std::strerror(number)),
+               number == ENOENT ? "make its folder, or name a file elsewhere" : "");
 }
 
 absl::Status Write(const std::filesystem::path& path, std::string_view text, mode_t mode) {

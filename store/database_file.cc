@@ -24,7 +24,7 @@ absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.parent_path();
   if (!std::filesystem::exists(folder, error)) {
     return absl::NotFoundError(
-        fmt::format("cannot make the store '{}': there is no folder '{}'", file.string(), folder.string()));
+        fmt::format("cannot make the store '{}': there is no folder '{}'; make it, or name another", file.string(), folder.string()));
   }
   if (IsEmpty(file)) return absl::OkStatus();
   std::ifstream in(file, std::ios::binary);

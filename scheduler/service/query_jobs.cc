@@ -122,7 +122,7 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
   ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));
   ASSIGN_OR_RETURN(std::vector<TableFilter> filters, TableFilter::AllOf(request.only(), "only"));
   for (const TableFilter& one : filters) {
-    if (one.IsOfValues()) return absl::InvalidArgumentError(fmt::format("only: '{}' tells values of a job apart, not jobs", one.axis()));
+    if (one.IsOfValues()) return absl::InvalidArgumentError(fmt::format("only: '{}' tells values of a job apart, not jobs; leave it out, or see the values with 'longreach results SWEEP --jobs'", one.axis()));
   }
   const int limit = std::min(request.limit() == 0 ? kJobsInPage : request.limit(), kMaxJobsInPage);
   Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};

@@ -30,6 +30,12 @@ TEST(NewFileTest, IsNeverWrittenOverAnother) {
   EXPECT_EQ(Content(folder.path() / "a"), "one");
 }
 
+TEST(NewFileTest, AFolderThatIsNotThereIsSaidToBeMade) {
+  const TempFolder folder;
+  const absl::Status status = WriteNewFile(folder.path() / "none" / "a", "one");
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("No such file or directory\nmake its folder, or name a file elsewhere"));
+}
+
 TEST(NewFileTest, ARenameNeverTakesThePlaceOfAnother) {
   const TempFolder folder;
   folder.Write("fetched", "one");

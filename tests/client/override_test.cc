@@ -136,7 +136,8 @@ TEST(OverrideTest, SuggestsThePathThatWasMeant) {
   EXPECT_THAT(Refusal({"training=5"}),
               HasSubstr("'training' is a group of fields\n  set one of them: steps, "));
   EXPECT_THAT(Refusal({"inputs.name=5"}), HasSubstr("can only be written in a sweep file"));
-  EXPECT_THAT(Refusal({"training.steps.x=5"}), HasSubstr("unknown field 'training.steps.x'"));
+  EXPECT_THAT(Refusal({"training.steps.x=5"}), HasSubstr("unknown field 'training.steps.x'\n  did you mean 'training.steps', which has no fields below it? 'training' has"));
+  EXPECT_THAT(Refusal({"data.name=x"}), HasSubstr("unknown field 'data.name'\n  did you mean 'data', which has no fields below it? a sweep has: "));
   EXPECT_THAT(Refusal({"training.=5"}), HasSubstr("unknown field"));
 }
 

@@ -25,6 +25,12 @@ std::vector<std::string> NamesIn(const std::filesystem::path& folder) {
   return names;
 }
 
+TEST(StoreTest, AFolderThatIsNotThereIsSaidToBeMade) {
+  TemporaryFolder folder;
+  const absl::Status status = Store::Open((folder / "none" / "s.db").string()).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/none'; make it, or name another"));
+}
+
 TEST(StoreTest, ASecondSchedulerIsRefusedWhileTheFirstHoldsTheFile) {
   TemporaryFolder folder;
   TestStore first(folder / "s.db");

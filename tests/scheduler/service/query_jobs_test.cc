@@ -128,7 +128,7 @@ TEST_F(QueryJobsTest, OnlyJobsWithSomeValuesOfAxesAreListed) {
   request.add_only("task=even_pears");
   EXPECT_THAT(List(request).status().message(), HasSubstr("only: unknown task 'even_pears'"));
   *request.mutable_only(2) = "depth=0.3";
-  EXPECT_THAT(List(request).status().message(), HasSubstr("only: 'depth' tells values of a job apart, not jobs"));
+  EXPECT_THAT(List(request).status().message(), HasSubstr("only: 'depth' tells values of a job apart, not jobs; leave it out, or see the values with 'longreach results SWEEP --jobs'"));
 }
 
 // While a large sweep's jobs come, and without a look at each of those that are there.
