@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -13,8 +14,10 @@
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/job_sample.h"
 #include "client/commands/repeated_job.h"
 #include "client/commands/suggestions.h"
+#include "client/commands/sweep_calls.h"
 #include "client/commands/sweep_of_job.h"
 #include "client/interrupt.h"
 #include "client/output/grid.h"
@@ -78,12 +81,15 @@ class Verify final : public Command {
                 "store that is looked into is not changed. Exit code 0: every measurement and loss is the same; 1: some is not.\n"
                 "Where engine, processor or build are others, that is said, and bits may differ. With --quiet only the ids of jobs that differ.",
             .examples = "longreach verify 1f3a --store b1.db\n"
-                        "longreach jobs last --state succeeded -q | shuf -n 3 | xargs longreach verify\n"
+                        "longreach verify --sample 3 --sweep table-b1\n"
                         "longreach verify 1f3a 77c0 --scratch again.db",
             .more_formats = {Format::kCsv, Format::kMarkdown}};
   }
   void AddOptions(CLI::App& app) override {
-    app.add_option("JOB", jobs_, "Their ids, or the beginnings of these")->required()->check(WhyNoText);
+    app.add_option("JOB", jobs_, "Their ids, or the beginnings of these")->check(WhyNoText);
+    app.add_option("--sample", sample_, "Instead of JOB: so many finished jobs of a sweep, by chance")->type_name("N")->check(CLI::Range(1, 1'000'000));
+    app.add_option("--sweep", sweep_, "What --sample draws from: a sweep's id, the beginning of one, its name, or 'last' [last]")->type_name("SWEEP")->check(WhyNoText);
+    app.add_option("--draw", draw_, "Which sample: a number draws the same jobs each time, another one others [0]")->type_name("K")->check(CheckCount);
     app.add_option("--scratch", scratch_,
                    "The store to train them in, which is kept: after Ctrl-C the same command goes on, and what has been trained in it is not trained again "
                    "[one that goes away]")
@@ -92,6 +98,7 @@ class Verify final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
+    RETURN_IF_ERROR(CheckJobs());
     std::error_code missing;
     const std::string& store = session.settings().store;
     if (!scratch_.empty() && (scratch_ == store || std::filesystem::equivalent(scratch_, store, missing))) {
@@ -147,11 +154,47 @@ class Verify final : public Command {
   }
 
  private:
+  absl::Status CheckJobs() const {
+    if (sample_ > 0) {
+      if (jobs_.empty()) return absl::OkStatus();
+      return UsageError(fmt::format("--sample: draws jobs, and {} is named", Printable(jobs_.front())), "leave one of the two out");
+    }
+    if (jobs_.empty()) return UsageError("no job is named", "name some, or let '--sample N' draw N finished jobs of the last sweep");
+    constexpr std::string_view kHint = "give '--sample N' in place of the jobs, or leave it out";
+    if (!sweep_.empty()) return UsageError("--sweep: says what --sample draws from, which is not given", kHint);
+    if (draw_.has_value()) return UsageError("--draw: says what --sample draws, which is not given", kHint);
+    return absl::OkStatus();
+  }
+
+  // The sample, as the jobs that are asked for: a command that goes on names them, whatever is finished until then.
+  absl::Status Draw(Session& look, Connection& connection) {
+    ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(connection, sweep_.empty() ? "last" : sweep_));
+    JobSample sample(static_cast<size_t>(sample_), static_cast<uint64_t>(draw_.value_or(0)));
+    v1::ListJobsRequest request;
+    request.set_sweep(sweep.id());
+    request.set_state("succeeded");
+    do {
+      ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+      for (const v1::Job& job : page.jobs()) sample.Add(job.id());
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty());
+    const std::string name = fmt::format("sweep {} {}", ShortId(sweep.id()), Printable(sweep.name()));
+    if (sample.added() == 0) {
+      return Error(absl::StatusCode::kFailedPrecondition, fmt::format("{} has no finished job to verify", name),
+                   fmt::format("'longreach status {}{}' says how it gets on", ShortId(sweep.id()), WhereFlags(look)));
+    }
+    jobs_ = sample.Drawn();
+    if (static_cast<int64_t>(jobs_.size()) == sample.added()) look.Say(fmt::format("{} has {}: all of them", name, Count(sample.added(), "finished job")));
+    else look.Say(fmt::format("{} of {} of {}, those of --draw {}; another number draws others", Thousands(sample_), Count(sample.added(), "finished job"), name, draw_.value_or(0)));
+    return absl::OkStatus();
+  }
+
   // What is there of the jobs, and of those that make their inputs, which come first. The store that they are in is free again afterwards.
-  absl::StatusOr<std::vector<Step>> Look(Session& session) const {
+  absl::StatusOr<std::vector<Step>> Look(Session& session) {
     Session look(session.environment(), session.settings());
     look.OpenForAMoment();
     ASSIGN_OR_RETURN(Connection * connection, look.Connect(StoreUse::kToRead));
+    if (sample_ > 0) RETURN_IF_ERROR(Draw(look, *connection));
     std::vector<Step> steps;
     for (const std::string& job : jobs_) RETURN_IF_ERROR(AddStep(look, *connection, job, /*asked=*/true, steps).status());
     return steps;
@@ -301,6 +344,9 @@ class Verify final : public Command {
   }
 
   std::vector<std::string> jobs_;
+  int sample_ = 0;  // 0: jobs are named.
+  std::string sweep_;
+  std::optional<int> draw_;
   std::string scratch_;
   WorkerOptions worker_options_;
 };

@@ -65,6 +65,21 @@ def test_a_pack_s_jobs_have_the_same_bits_alone_and_with_other_threads(home):
     assert not list(home.path.glob("tmp/*again*"))
 
 
+def test_a_sample_is_of_the_sweep_s_finished_jobs_and_the_same_each_time(home):
+    store, jobs = trained(home, SWEEP)
+    verified = run_cli(home, "verify", "--sample", "2", "--store", store, "--threads", "1", "-o", "json")
+    assert verified.code == 0, verified
+    drawn = [job["job"] for job in json.loads(verified.out)["jobs"]]
+    assert len(set(drawn)) == 2 and set(drawn) <= set(jobs)
+    assert "2 of 4 finished jobs of sweep " in verified.err and ", those of --draw 0; another number draws others\n" in verified.err, verified
+    assert "has 4 finished jobs: all of them\n" in run_cli(home, "verify", "--sample", "9", "--store", store, "--threads", "1").err
+
+    scratch = home.path / "again.db"
+    again = run_cli(home, "verify", "--sample", "2", "--sweep", "last", "--draw", "0", "--store", store, "--threads", "1", "--scratch", scratch, "-o", "json")
+    assert [job["job"] for job in json.loads(again.out)["jobs"]] == drawn, again
+    assert {job for (job,) in query(scratch, "SELECT id FROM jobs WHERE state = 'succeeded'")} == set(drawn)
+
+
 @pytest.mark.parametrize("engine", ["libtorch", "lanes"])
 def test_the_engine_that_trained_it_trains_it_again(home, engine):
     store = home.path / "a.db"
