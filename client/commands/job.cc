@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -41,6 +42,14 @@ void PrintFailure(Session& session, Connection& connection, const v1::Job& job) 
   session.out() << fmt::format("\nto repeat it by itself\n  {}\n", RepeatCommand(session, job));
 }
 
+// The worker of an attempt: by its name, with its id where another worker of that name trained the job too.
+std::string WorkerOf(const v1::AttemptInfo& attempt, const v1::GetJobResponse& job) {
+  const bool shared = std::ranges::any_of(job.attempts(), [&attempt](const v1::AttemptInfo& other) {
+    return other.worker_name() == attempt.worker_name() && other.worker() != attempt.worker();
+  });
+  return shared ? fmt::format("{} {}", attempt.worker_name(), ShortId(attempt.worker())) : attempt.worker_name();
+}
+
 Grid AttemptsOf(const v1::GetJobResponse& response) {
   Grid attempts;
   attempts.columns = {{"attempt", "ATTEMPT", true}, {"worker", "WORKER"},  {"outcome", "OUTCOME"},
@@ -48,7 +57,7 @@ Grid AttemptsOf(const v1::GetJobResponse& response) {
                       {"engine", "ENGINE"},         {"device", "DEVICE"},  {"threads", "THREADS", true},
                       {"build", "BUILD"},           {"detail", "DETAIL"}};
   for (const v1::AttemptInfo& one : response.attempts()) {
-    attempts.rows.push_back({NumberCell(one.attempt()), TextCell(one.worker_name()),
+    attempts.rows.push_back({NumberCell(one.attempt()), TextCell(WorkerOf(one, response)),
                              TextCell(one.outcome().empty() ? "running" : one.outcome()),
                              TextCell(HumanTime(one.started_at())), TextCell(HumanTime(one.ended_at())),
                              NumberCell(one.members()), TextCell(one.engine()), TextCell(one.device()),

@@ -114,6 +114,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::Plan plan;
   std::function<void()> when_watched = [] {}, when_steered = [] {};
   v1::CheckStoreResponse check;
+  std::vector<v1::AttemptInfo> attempts;  // Of each job.
   // Of each job; and the files, by hash.
   std::vector<v1::ArtifactInfo> artifacts;
   std::map<std::string, std::string> files;
@@ -207,6 +208,7 @@ class FakeScheduler final : public v1::Longreach::Service {
       point.set_step(step);
       point.set_loss(loss);
     }
+    response->mutable_attempts()->Assign(attempts.begin(), attempts.end());
     response->mutable_artifacts()->Assign(artifacts.begin(), artifacts.end());
     return Answer("GetJob");
   }

@@ -1,0 +1,38 @@
+// What `longreach job` says of a job's attempts.
+#include <gmock/gmock.h>
+
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+using JobTest = WithFakeScheduler;
+
+v1::AttemptInfo AttemptOf(const std::string& worker, const std::string& name) {
+  v1::AttemptInfo attempt;
+  attempt.set_worker(worker);
+  attempt.set_worker_name(name);
+  attempt.set_outcome("failed");
+  return attempt;
+}
+
+TEST_F(JobTest, WorkersOfOneNameAreToldApartByTheirIds) {
+  scheduler_.attempts = {AttemptOf("0123456789", "node"), AttemptOf("9876543210", "node"), AttemptOf("5555555555", "other")};
+
+  const std::string out = Run({"job", "bbbb"}).out;
+
+  EXPECT_THAT(out, HasSubstr("node 01234567  failed"));
+  EXPECT_THAT(out, HasSubstr("node 98765432  failed"));
+  EXPECT_THAT(out, HasSubstr("other          failed"));
+}
+
+TEST_F(JobTest, OneWorkerGoesByItsName) {
+  scheduler_.attempts = {AttemptOf("0123456789", "node"), AttemptOf("0123456789", "node")};
+  EXPECT_THAT(Run({"job", "bbbb"}).out, Not(HasSubstr("01234567")));
+}
+
+}  // namespace
+}  // namespace longreach::client
