@@ -225,6 +225,10 @@ absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Swe
   ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> systems_left, SystemsLeft(connection, sweep, question.only));
   ASSIGN_OR_RETURN(const v1::Table overview, OverviewOf(connection, sweep, question));
   HeadCurves curves{.panels = {}, .notes = {overview.notes().begin(), overview.notes().end()}, .typed_notes = overview.typed_notes()};
+  // A curve is of one head of one model, whatever that table's cells are over.
+  for (const v1::TableNote& note : overview.typed_notes()) {
+    if (note.kind() == v1::TableNote::KIND_MIXED) std::erase(curves.notes, note.text());
+  }
 
   const Only only(question.only);
   ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, JobsOf(connection, sweep.id(), only));

@@ -27,10 +27,11 @@ bool HasValues(const v1::Table& table) {
   return std::ranges::any_of(table.cells(), [](const v1::TableCell& cell) { return cell.has_measured(); });
 }
 
-// What lines and panels there are is to be seen.
+// What lines and panels there are is to be seen, and what values are over stands in the title.
 bool IsSeen(const v1::Table& table, const std::string& note, const PlotAxes& axes) {
   return std::ranges::any_of(table.typed_notes(), [&](const v1::TableNote& typed) {
-    return typed.kind() == v1::TableNote::KIND_ONLY && (typed.axis() == axes.panels || typed.axis() == axes.lines) && typed.text() == note;
+    const bool shown = typed.kind() == v1::TableNote::KIND_ONLY && (typed.axis() == axes.panels || typed.axis() == axes.lines);
+    return (shown || typed.kind() == v1::TableNote::KIND_MIXED) && typed.text() == note;
   });
 }
 

@@ -65,6 +65,7 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
       return absl::InvalidArgumentError(fmt::format("table.columns: rows and columns are both '{}'; choose others of {}", axis, Join(catalog::TableAxes(), ", ")));
     }
   }
+  table.mixed_ = MixedAxes(table.row_axes_, table.column_axes_);
   const bool by_step = table.IsAxis(kStepAxis);
   if (full.metric().empty()) full.set_metric(std::string(by_step ? kTrainingLoss : main_metric));
   table.metric_ = catalog::FindMetric(full.metric());
@@ -275,7 +276,9 @@ void ResultsTable::Add(const TableJob& job) {
     if (too_large_) return;
     last_ = {.job = job, .cell = &cells_[{row, column}]};
   }
+  const size_t before = last_.cell->values.size();
   last_.cell->Add(job, metric_->factor);
+  if (last_.cell->values.size() > before) mixed_.Add(last_.cell->first, job);
 }
 
 absl::Status ResultsTable::CheckSize() const {

@@ -17,6 +17,7 @@
 #include "proto/base/status.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/settings.h"
+#include "scheduler/service/mixed_axes.h"
 #include "scheduler/service/published_cells.h"
 #include "scheduler/service/table_axes.h"
 #include "scheduler/service/table_filter.h"
@@ -106,6 +107,7 @@ class ResultsTable {
     int measured_jobs = 0;
     int unmeasured = 0;  // Succeeded, not diverged, without this measurement.
     std::string last_builds = {};
+    std::vector<std::string> first = {};  // Of MixedAxes.
     std::string data = {};      // Of all its jobs; empty where they differ.
     void Add(const TableJob& job, double factor);
     // Over jobs, of each the mean of its values. Nothing for fewer than two.
@@ -162,6 +164,7 @@ class ResultsTable {
   v1::TableSpec spec_;
   TableSide row_axes_;
   TableSide column_axes_;
+  MixedAxes mixed_;
   const catalog::Metric* metric_ = nullptr;
   std::vector<TableFilter> filters_;
   std::vector<std::string> slice_axes_;

@@ -9,19 +9,9 @@
 namespace longreach::service {
 namespace {
 
-// Notes name at most this many cells.
-constexpr size_t kCellsNamed = 5;
-
 // "1 job is", "3 jobs are".
 std::string Count(int64_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
-// "a, b, c and 4 more".
-std::string Named(const std::vector<std::string>& cells) {
-  const std::vector<std::string> first(cells.begin(), cells.begin() + std::min(cells.size(), kCellsNamed));
-  const std::string text = Join(first, ", ");
-  return cells.size() > kCellsNamed ? fmt::format("{} and {} more", text, cells.size() - kCellsNamed) : text;
 }
 
 // Of jobs that are not there, and of which nobody knows yet whether a table is of them.
@@ -58,6 +48,7 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   }
   AddNotesOnJobs(table);
   AddNotesOnBuilds(table);
+  if (const std::string mixed = mixed_.Note(spec_); !mixed.empty()) AddTypedNote(table, v1::TableNote::KIND_MIXED, "", mixed);
   for (int i = 0; i < spec_.extra_columns_size(); ++i) AddNotesOnExtra(table, i);
   AddNotesOnPublished(table);
 }

@@ -57,6 +57,15 @@ class HeadCurvesTest : public PlotTest {
   }
 };
 
+TEST_F(HeadCurvesTest, WhatCellsOfTheTableAreOverIsNotSaidOfCurves) {
+  AddTypedNote(scheduler_.table, v1::TableNote::KIND_MIXED, "", "cells over systems");
+  scheduler_.table.add_notes("something else");
+  EXPECT_EQ(Heads({}).code, kDone);
+  const std::string written = Written("a.vl.json");
+  EXPECT_THAT(written, testing::Not(testing::HasSubstr("cells over systems")));
+  EXPECT_THAT(written, testing::HasSubstr("something else"));
+}
+
 TEST_F(HeadCurvesTest, EachLayerAndSystemIsAPanelOfItsHeads) {
   const Outcome outcome = Heads({});
 

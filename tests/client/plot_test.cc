@@ -245,6 +245,7 @@ TEST_F(PlotTest, WhichLinesAndPanelsThereAreIsNotSaidAgain) {
   AddTypedNote(scheduler_.table, v1::TableNote::KIND_ONLY, "encoding", "some encodings");
   AddTypedNote(scheduler_.table, v1::TableNote::KIND_ONLY, "task", "some tasks");
   AddTypedNote(scheduler_.table, v1::TableNote::KIND_ONLY, "seed", "some seeds");
+  AddTypedNote(scheduler_.table, v1::TableNote::KIND_MIXED, "", "cells over systems");
   scheduler_.table.add_notes("only encoding rope, as a reader may be told of something else");
 
   EXPECT_EQ(Run("a.vl.json", {"--panels", "task"}).code, kDone);
@@ -254,6 +255,7 @@ TEST_F(PlotTest, WhichLinesAndPanelsThereAreIsNotSaidAgain) {
   EXPECT_THAT(notes, Not(HasSubstr("some encodings")));
   EXPECT_THAT(notes, Not(HasSubstr("some tasks")));
   EXPECT_THAT(notes, HasSubstr("some seeds"));
+  EXPECT_THAT(notes, Not(HasSubstr("cells over systems"))) << "the title says it";
   EXPECT_THAT(notes, HasSubstr("something else")) << "a note's kind decides, not how it begins";
 }
 

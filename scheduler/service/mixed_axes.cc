@@ -1,0 +1,52 @@
+#include "scheduler/service/mixed_axes.h"
+
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+
+namespace longreach::service {
+namespace {
+
+const std::string& ValueOf(const TableJob& job, std::string_view axis) {
+  return axis == "task" ? job.task : axis == "encoding" ? job.encoding : job.system;
+}
+
+}  // namespace
+
+MixedAxes::MixedAxes(const TableSide& rows, const TableSide& columns) {
+  for (const std::string_view axis : {"encoding", "system", "task"}) {
+    if (!rows.Has(axis) && !columns.Has(axis)) axes_.push_back({.name = axis});
+  }
+}
+
+void MixedAxes::Add(std::vector<std::string>& first, const TableJob& job) {
+  if (first.empty()) {
+    for (const Axis& axis : axes_) first.push_back(ValueOf(job, axis.name));
+    return;
+  }
+  for (size_t i = 0; i < axes_.size(); ++i) {
+    const std::string& value = ValueOf(job, axes_[i].name);
+    if (value != first[i]) axes_[i].keys.insert({first[i], value});
+  }
+}
+
+std::string MixedAxes::Note(const v1::TableSpec& spec) const {
+  std::vector<std::string> mixed;
+  std::string rows = spec.rows(), columns = spec.columns();
+  for (const Axis& axis : axes_) {
+    if (axis.keys.empty()) continue;
+    mixed.push_back(fmt::format("{} {}s ({})", axis.keys.size(), axis.name, Named(InOrder(axis.name, axis.keys, {}))));
+    // Encodings are compared side by side, within a row.
+    (axis.name == "encoding" ? columns : rows) += fmt::format(",{}", axis.name);
+  }
+  if (mixed.empty()) return "";
+  std::vector<std::string> apart;
+  if (rows != spec.rows()) apart.push_back("--rows " + rows);
+  if (columns != spec.columns()) apart.push_back("--columns " + columns);
+  const std::string aggregate = spec.aggregate() == "max" ? "maximum" : spec.aggregate() == "min" ? "minimum" : spec.aggregate();
+  return fmt::format("cells are the {} over {}; {} tells them apart", aggregate, Join(mixed, " and "), Join(apart, " "));
+}
+
+}  // namespace longreach::service
