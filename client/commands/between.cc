@@ -102,6 +102,28 @@ absl::Status Between::Check(const AxisValues& axes) {
   return CheckValues(known);
 }
 
+std::vector<std::string_view> Between::Along(const v1::SweepSpec& spec, const std::vector<std::string>& texts) const {
+  if (axis_ != "system") return {};
+  const Only only(texts);
+  std::array<AxisValues, 2> sides;
+  for (const v1::System& system : spec.systems()) {
+    const auto side = std::ranges::find(values_, system.name());
+    if (side == values_.end()) continue;
+    const v1::Axes axes = AxesOf(spec, system);
+    for (const std::string_view axis : kPairAxes) {
+      for (std::string& value : ValuesOf(axes, axis)) {
+        if (only.Admits(axis, value)) sides[static_cast<size_t>(side - values_.begin())][PlaceOf(axis)].insert(std::move(value));
+      }
+    }
+  }
+  std::vector<std::string_view> along;
+  for (const std::string_view axis : kPairAxes) {
+    const std::set<std::string>&first = sides[0][PlaceOf(axis)], &second = sides[1][PlaceOf(axis)];
+    if (first.size() == 1 && second.size() == 1 && first != second) along.push_back(axis);
+  }
+  return along;
+}
+
 std::optional<size_t> Between::Take(v1::Job& job) const {
   if (OfPositions()) {
     const std::optional<catalog::EncodingName> encoding = catalog::ParseEncodingName(job.encoding());

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "client/commands/paired_values.h"
 #include "client/commands/system_settings.h"
@@ -38,6 +39,9 @@ class Between {
 
   // Whether partners have the same value of an axis; of a setting their systems have the other settings in common.
   bool Leaves(std::string_view axis) const { return OfPositions() || axis != axis_; }
+  // Of two systems of a sweep, the axes of which each has one value, and not the same one: NoPE and RoPE are systems that differ in their
+  // encoding too. They go with the systems, so partners need not have them in common. By what the sweep says, whichever jobs are done.
+  std::vector<std::string_view> Along(const v1::SweepSpec& spec, const std::vector<std::string>& only) const;
   // What differs: an axis, a setting's path, or "randomized".
   std::string_view difference() const { return OfPositions() ? kRandomized : axis_; }
   // Of each side, for people: "rope", "randomized".

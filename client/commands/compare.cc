@@ -49,8 +49,8 @@ class Compare final : public Command {
                 "Jobs of the same system, task, encoding, learning rate and seed are a pair; where each sweep has one value of such an\n"
                 "axis, and another one, that is what is compared, and need not be the same. A sweep of one encoding, or of one system or\n"
                 "none, is also a baseline for one of several others. With --between the pairs are of one sweep and differ in that axis\n"
-                "alone. A row is the mean over the pairs of a task and encoding, or of what --by names: of the first,\n"
-                "of the second, second minus first, and the interval that has the true mean of the differences in 95 of 100 cases, by\n"
+                "alone; two systems in each axis, too, of which either has one value. A row is the mean over the pairs of a\n"
+                "task and encoding, or of what --by names: of the first, of the second, second minus first, and the interval that has the true mean of the differences in 95 of 100 cases, by\n"
                 "Student's distribution, if pairs are independent. One row in twenty has its interval off by chance. Jobs that are not\n"
                 "done, have diverged or have no partner are in no pair. As csv and json values are as they are stored (accuracy from 0 to 1).\n"
                 "FIRST and SECOND are ids, the beginnings of some, names, or 'last', of sweeps in one store ('longreach store merge' brings\n"
@@ -160,6 +160,12 @@ class Compare final : public Command {
     if (std::ranges::any_of(by_, [&between](const std::string& axis) { return !between.Leaves(axis); })) {
       return UsageError(fmt::format("--by {}: that is what --between compares", between.difference()), "name another axis");
     }
+    const std::vector<std::string_view> along = between.Along(sweep.spec(), only_);
+    for (const std::string& axis : by_) {
+      if (std::ranges::find(along, axis) != along.end()) {
+        return UsageError(fmt::format("--by {}: in that {} and {} differ, too", axis, Printable(between.values()[0]), Printable(between.values()[1])), "name another axis");
+      }
+    }
     std::array<SweepValues, 2> sides;
     RETURN_IF_ERROR(Read(connection, sweep, [&](v1::Job& job, std::optional<double> value) {
       if (const std::optional<size_t> side = between.Take(job)) sides[*side].Add(job, value);
@@ -167,8 +173,10 @@ class Compare final : public Command {
     Comparison comparison{.names = between.values(),
                           .title = fmt::format("{}, {} and {}", sweep.name(), between.values()[0], between.values()[1]),
                           .settings = {std::string(between.difference())},
-                          .values = PairedValues::OfOneSweep(sides[0], sides[1]),
+                          .values = PairedValues::OfOneSweep(sides[0], sides[1], along),
                           .notes = {}};
+    comparison.settings.insert(comparison.settings.end(), along.begin(), along.end());
+    AddNotesOnAxes(sides, comparison);
     AddNotesOnSides(sides, comparison);
     AddNoteOnOpen(sweep, comparison);
     std::vector<std::string> only = only_;
@@ -226,7 +234,7 @@ class Compare final : public Command {
       note(static_cast<int64_t>(sides[side].values().size() - comparison.values.partnered(side)), "without a partner");
     }
   }
-  // Of two sweeps: what stands beside several, or beside nothing.
+  // What stands beside several, or beside nothing.
   static void AddNotesOnAxes(const std::array<SweepValues, 2>& sides, Comparison& comparison) {
     for (const std::string_view axis : kPairAxes) {
       const AxisValues &first = sides[0].axes(), &second = sides[1].axes();

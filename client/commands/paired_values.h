@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "longreach/v1/api.pb.h"
@@ -72,8 +73,11 @@ class PairedValues {
   // A side that has one system or encoding, where the other has several and not that one, is a baseline: each of its jobs is in a pair with
   // one of each of them.
   PairedValues(const SweepValues& first, const SweepValues& second);
-  // Of one sweep's jobs that have nothing left in their keys but what partners have in common.
-  static PairedValues OfOneSweep(const SweepValues& first, const SweepValues& second) { return PairedValues(first, second, {}); }
+  // Of one sweep's jobs that have nothing left in their keys but what partners have in common, and the axes that are `differing`: of each a
+  // side has one value.
+  static PairedValues OfOneSweep(const SweepValues& first, const SweepValues& second, std::vector<std::string_view> differing = {}) {
+    return PairedValues(first, second, std::move(differing));
+  }
 
   // What differs, so that pairs need not have it in common: axes of which each side has one value, and not the same one, and those of which one
   // side is the baseline.

@@ -120,6 +120,38 @@ TEST(BetweenTest, ASettingAloneIsTheTwoValuesOfTheSystems) {
   EXPECT_THAT(std::string(Between::Parse("model.layers")->ReadSystems(Grid({{1, 8}, {2, 8}, {3, 8}})).message()), HasSubstr("not two values of it but 1, 2, 3"));
 }
 
+// As the systems of the NoPE paper: "nope" and "rope" have an encoding each, and "heads" a learning rate of its own.
+v1::SweepSpec Systems() {
+  v1::SweepSpec spec;
+  spec.mutable_axes()->add_task("bytes");
+  spec.mutable_axes()->add_learning_rate(1e-3);
+  for (const uint32_t seed : {0, 1}) spec.mutable_axes()->add_seed(seed);
+  const std::pair<const char*, const char*> systems[] = {{"nope", "none"}, {"rope", "rope"}, {"heads", "none"}, {"both", "none"}};
+  for (const auto& [name, encoding] : systems) {
+    v1::System& system = *spec.add_systems();
+    system.set_name(name);
+    system.mutable_with()->mutable_axes()->add_encoding(encoding);
+  }
+  spec.mutable_systems(2)->mutable_with()->mutable_axes()->add_learning_rate(0.1);
+  spec.mutable_systems(3)->mutable_with()->mutable_axes()->add_encoding("rope");
+  return spec;
+}
+
+TEST(BetweenTest, WhatEachOfTwoSystemsHasOneValueOfGoesWithThem) {
+  const auto along = [](const std::string& between, const std::vector<std::string>& only = {}) {
+    const absl::StatusOr<Between> parsed = Between::Parse(between);
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    return parsed.ok() ? parsed->Along(Systems(), only) : std::vector<std::string_view>();
+  };
+  EXPECT_THAT(along("system=nope,rope"), testing::ElementsAre("encoding"));
+  EXPECT_THAT(along("system=nope,heads"), testing::ElementsAre("learning_rate"));
+  EXPECT_THAT(along("system=rope,heads"), testing::ElementsAre("encoding", "learning_rate"));
+  EXPECT_THAT(along("system=nope,both"), testing::IsEmpty()) << "one of two encodings is a partner's";
+  EXPECT_THAT(along("system=nope,both", {"encoding=rope"}), testing::IsEmpty()) << "the first has none of it";
+  EXPECT_THAT(along("system=rope,both", {"encoding=none", "seed=0"}), testing::IsEmpty());
+  EXPECT_THAT(along("encoding=none,rope"), testing::IsEmpty()) << "systems may differ in anything, and no two are named";
+}
+
 TEST(BetweenTest, WhatIsNoAxisWithTwoValuesIsRefused) {
   for (const char* text : {"", "encoding=", "encoding=rope", "encoding=rope,rope", "encoding=a,b,c", "layers=1,2", "random", "learning_rate=0.001,1e-3"}) {
     const absl::StatusOr<Between> parsed = Between::Parse(text);

@@ -114,6 +114,21 @@ TEST_F(PairedValuesTest, AnAxisOfOneValueEachIsWhatIsCompared) {
   EXPECT_EQ(Values().Groups({"encoding"})[0].difference, 2);
 }
 
+TEST_F(PairedValuesTest, PartnersOfOneSweepNeedNotHaveInCommonWhatIsSaidToDiffer) {
+  for (int seed = 0; seed < 2; ++seed) {
+    first_.Add(JobAt({.encoding = "none", .seed = seed}), 1);
+    second_.Add(JobAt({.encoding = "rope", .seed = seed}), 3);
+  }
+  second_.Add(JobAt({.encoding = "rope", .seed = 2}), 3);
+
+  EXPECT_EQ(PairedValues::OfOneSweep(first_, second_).pairs(), 0u);
+  const PairedValues values = PairedValues::OfOneSweep(first_, second_, {"encoding"});
+  EXPECT_EQ(values.pairs(), 2u);
+  EXPECT_EQ(values.partnered(1), 2u);
+  EXPECT_EQ(values.differing(), std::vector<std::string_view>{"encoding"});
+  EXPECT_EQ(values.Varying(), std::vector<std::string_view>{"seed"});
+}
+
 TEST_F(PairedValuesTest, ABaselineIsBesideEachOfSeveral) {
   for (int seed = 0; seed < 2; ++seed) {
     first_.Add(JobAt({.seed = seed}), seed);

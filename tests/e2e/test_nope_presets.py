@@ -150,6 +150,20 @@ def test_table_1_is_measured_on_both_corpora_beside_the_published(home, measured
 
 
 @harness.needs_worker
+def test_two_systems_are_compared_though_their_encodings_differ(home, measured):
+    compared = run_cli(home, "compare", "nope-table-1", "--between", "system=nope,rope", "--length", "64", "--store", home.path / "small.db", "-o", "json").json()
+    assert compared["settings"] == ["system", "encoding"] and compared["notes"] == [], compared
+    cells = table(home, "nope-table-1")
+    (row,) = compared["rows"]
+    assert row["pairs"] == 1, compared
+    assert [row["first"], row["second"]] == pytest.approx([cells[system, "64"]["measured"] for system in ("nope", "rope")], rel=1e-12), compared
+    same = run_cli(home, "compare", "nope-table-1", "--between", "system=nope,rope", "--by", "encoding", "--store", home.path / "small.db")
+    assert same.code == 2 and "--by encoding: in that nope and rope differ, too" in same.err, same
+    apart = run_cli(home, "compare", "nope-table-1", "--between", "encoding=none,rope", "--only", "system=nope,rope", "--store", home.path / "small.db")
+    assert apart.code == 0 and "they have no system in common: nope, and rope" in apart.err, apart
+
+
+@harness.needs_worker
 def test_table_2_has_the_tasks_beside_the_published(home, measured):
     cells = table(home, "nope-table-2")
     assert cells["rope", "trec"]["published"] == 33.5 and cells["nope-heads-18k", "all"]["published"] == 17.0
