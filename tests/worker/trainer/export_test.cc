@@ -80,6 +80,28 @@ TEST_F(ExportTest, HeadScalesAreStoredOrFolded) {
   EXPECT_NEAR(LossOfFolder("folded", true), MemberLoss(tuned, 1, 24), 1e-5);
 }
 
+// Readers extend a model from there: YaRN, a dynamic base and the growth of a scale begin with it.
+TEST_F(ExportTest, TheLongestLengthIsThatOfTheFolderOrOfTraining) {
+  PackRequest request = TrainingOf("plain", PackSettings::Training::Trainable::kAll);
+  const int64_t known = LoadLlama(Folder("published") / "plain")->config.max_positions;
+  const auto exported = [&](int length, const std::string& scaling) -> int64_t {
+    const std::string name = std::to_string(length) + scaling;
+    request.folder = Folder("trained-" + name);
+    request.settings.training.lengths = {length};
+    request.settings.positions.rope_scaling = scaling;
+    request.settings.positions.rope_factor = scaling == "none" ? 1 : 2;
+    const PackResult trained = Run(request);
+    const absl::StatusOr<ExportedModel> made = ExportModel(ExportOf(request, trained.weights, 0, name));
+    EXPECT_TRUE(made.ok()) << made.status();
+    return made.ok() ? LoadLlama(Folder("exported") / name)->config.max_positions : 0;
+  };
+  const int longer = static_cast<int>(known) + 4;
+  EXPECT_EQ(exported(longer, "none"), longer);
+  EXPECT_EQ(exported(longer, "linear"), longer);
+  EXPECT_EQ(exported(longer, "yarn"), known) << "its factor counts from there";
+  EXPECT_EQ(exported(8, "none"), known) << "what it knew it is not said to have lost";
+}
+
 TEST_F(ExportTest, ACheckpointIsExportedToo) {
   PackRequest request = TrainingOf("plain", PackSettings::Training::Trainable::kAll);
   RecordingObserver observer;

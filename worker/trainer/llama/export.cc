@@ -99,6 +99,15 @@ void FoldScales(const LlamaConfig& config, const Tensor& factors, const Paramete
   }
 }
 
+// The longest text that the model was trained on, which its folder may know less of than the job. Of YaRN and a dynamic base it is the length
+// that they begin with, which training at a longer one does not move.
+int64_t LongestTrained(const LlamaConfig& config, const PackSettings::Training& training) {
+  const RopeScaling::Kind kind = config.rope_scaling.kind;
+  const bool begins_there = !config.nope && (kind == RopeScaling::Kind::kDynamic || kind == RopeScaling::Kind::kYarn);
+  if (begins_there || training.steps == 0 || training.lengths.empty()) return config.max_positions;
+  return std::max<int64_t>(config.max_positions, training.lengths.back());
+}
+
 absl::StatusOr<ExportedModel> Export(const ExportRequest& request) {
   if (request.settings.experiment != "llama") {
     return absl::InvalidArgumentError(Text("job ", request.job, " is of the kind '", request.settings.experiment,
@@ -124,6 +133,7 @@ absl::StatusOr<ExportedModel> Export(const ExportRequest& request) {
 
   const torch::NoGradGuard no_gradient;
   LlamaModel model{.config = LlamaConfigOf(pack.settings), .parameters = state.parameters[0].narrow(0, 0, network.decoder().layout().stride()), .head_factors = {}};
+  model.config.max_positions = LongestTrained(model.config, pack.settings.training);
   const ParameterSet parameters = ViewParameters(layout, state.parameters[0]);
   const Tensor factors = network.HeadFactors(parameters);
   const bool scaled = !(factors == 1).all().item<bool>();
