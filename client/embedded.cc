@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstring>
 
 #include "client/errors.h"
@@ -34,6 +35,11 @@ std::string LastWords(const Process& process, std::string_view program) {
   std::vector<std::string> lines = process.LogTail(5);
   for (const std::string& line : lines) {
     if (line.starts_with("error: ")) return line.substr(std::strlen("error: "));
+  }
+  // What it wrote last says nothing of that.
+  if (const int signal = process.exit_code() - 128; signal > 0) {
+    return fmt::format("{} was killed by signal {}{}{}", program, signal, signal == SIGKILL ? ", as the kernel does when memory runs out" : "",
+                       lines.empty() ? "" : "; the last that it said: " + lines.back());
   }
   if (lines.empty()) {
     return fmt::format("{} ended with exit code {} and said nothing", program, process.exit_code());

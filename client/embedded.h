@@ -63,7 +63,7 @@ struct WorkerOptions {
 absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address,
                                     const std::string& store, const WorkerOptions& options);
 
-// What a child that ended said last: its lines without "error: ", or that it said nothing.
+// What a child that ended said last: its lines without "error: ", or that it said nothing. Of one that was killed, by which signal.
 std::string LastWords(const Process& process, std::string_view program);
 
 }  // namespace longreach::client

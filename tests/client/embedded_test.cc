@@ -364,13 +364,13 @@ TEST_F(EmbeddedTest, AMissingWorkerEndsTheRun) {
 TEST_F(EmbeddedTest, OfSeveralWorkersTheLastThatDiesEndsTheRun) {
   SetScheduler(Listens());
   SetWorker("case \"$*\" in *cuda:1*) echo 'error: no GPU answers' >&2; exit 1 ;; esac\necho ready\n" + UntilWatched() +
-            "echo 'error: it was unplugged' >&2\nexit 1\n");
+            "echo 'attempt 3: taken' >&2\nkill -9 $$\n");
   fake_.sweep.mutable_counts()->set_succeeded(0);
   fake_.watch_stays_open = true;
   const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--device", "cuda:0..1"});
   EXPECT_EQ(outcome.code, kFailed);
   EXPECT_THAT(outcome.err, HasSubstr("the worker of cuda:1 ended, and another goes on without it: no GPU answers\n"));
-  EXPECT_THAT(outcome.err, HasSubstr("error: the worker ended: it was unplugged\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("error: the worker ended: longreach-worker was killed by signal 9, as the kernel does when memory runs out; the last that it said: attempt 3: taken\n"));
 }
 
 TEST_F(EmbeddedTest, AWorkerThatWasPutAsideEndsTheRun) {
