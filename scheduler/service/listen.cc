@@ -104,6 +104,14 @@ absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text) {
   return address;
 }
 
+std::string FoundAt(const ListenAddress& address, int port) {
+  if (!address.socket.empty()) return fmt::format("{}{}", kUnix, std::filesystem::absolute(address.socket).string());
+  error_code error;
+  const asio::ip::address numbers = asio::ip::make_address(address.host, error);  // Else it is a name.
+  if (!error && numbers.is_unspecified()) return fmt::format("localhost:{}", port);
+  return fmt::format("{}:{}", address.text.substr(0, address.text.rfind(':')), port);
+}
+
 absl::StatusOr<bool> IsWithinThisMachine(const ListenAddress& address) {
   if (!address.socket.empty()) return true;
   asio::io_context io;

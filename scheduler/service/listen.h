@@ -26,4 +26,8 @@ absl::Status MakeFree(const ListenAddress& address);
 // FAILED_PRECONDITION: the name stands for nothing.
 absl::StatusOr<bool> IsWithinThisMachine(const ListenAddress& address);
 
+// By what a client of this machine, in whatever folder, finds a scheduler that listens there. `port`: what it got. All addresses (0.0.0.0)
+// are none that a certificate is for, so of these it is localhost.
+std::string FoundAt(const ListenAddress& address, int port);
+
 }  // namespace longreach::service

@@ -129,7 +129,8 @@ struct Server::Parts {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;  // Of TCP; a Unix socket is its owner's alone.
   std::unique_ptr<TcpListener> listener;
   std::unique_ptr<grpc::Server> grpc;
-  std::string address;
+  std::string address;   // As it says in its first line.
+  std::string found_at;  // As who finds the store is told.
   std::filesystem::path socket;
 };
 
@@ -256,6 +257,7 @@ absl::Status Server::Parts::Listen(const ListenAddress& at, const std::shared_pt
   if (listener != nullptr) listener->Start(*acceptor);
   socket = at.socket;
   address = socket.empty() ? fmt::format("{}:{}", at.text.substr(0, at.text.rfind(':')), port) : at.text;
+  found_at = FoundAt(at, port);
   return absl::OkStatus();
 }
 
@@ -274,12 +276,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   RETURN_IF_ERROR(parts->Decide(options));
   parts->MakeHandlers(options);
   RETURN_IF_ERROR(parts->Listen(address, credentials));
-  // Whoever finds the store may be in another folder.
-  const std::string found_at = address.socket.empty() ? parts->address : fmt::format("unix:{}", std::filesystem::absolute(address.socket).string());
-  if (!options.for_a_moment) parts->store->ListensAt(found_at);
+  if (!options.for_a_moment) parts->store->ListensAt(parts->found_at);
   if (parts->events != nullptr) {
     parts->Log(fmt::format("started: {}, with the store '{}' (version {}), files in '{}', listening on {}", BuildDescription(), ForLog(parts->store->name()),
-                           store::SchemaVersion(), ForLog(parts->store->artifacts().folder().string()), found_at));
+                           store::SchemaVersion(), ForLog(parts->store->artifacts().folder().string()), parts->socket.empty() ? parts->address : parts->found_at));
   }
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,19 @@ TEST(ListenAddressTest, IsAHostWithAPortOrASocket) {
   EXPECT_EQ(any.port, 0);
   ASSERT_OK_AND_ASSIGN(const ListenAddress socket, ParseListenAddress("unix:a/b.sock"));
   EXPECT_EQ(socket.socket, "a/b.sock");
+}
+
+TEST(ListenAddressTest, ACertificateIsForTheAddressThatAClientFindsTheSchedulerAt) {
+  for (const auto& [text, found] : std::vector<std::pair<std::string, std::string>>{{"0.0.0.0:0", "localhost:81"},
+                                                                                    {"[::]:7070", "localhost:81"},
+                                                                                    {"127.0.0.1:0", "127.0.0.1:81"},
+                                                                                    {"[::1]:0", "[::1]:81"},
+                                                                                    {"scheduler.example.org:0", "scheduler.example.org:81"},
+                                                                                    {"unix:/run/s.sock", "unix:/run/s.sock"},
+                                                                                    {"unix:s.sock", "unix:" + std::filesystem::absolute("s.sock").string()}}) {
+    ASSERT_OK_AND_ASSIGN(const ListenAddress address, ParseListenAddress(text));
+    EXPECT_EQ(FoundAt(address, 81), found);
+  }
 }
 
 TEST(ListenAddressTest, AnythingElseIsRefusedWithWhatIsWrongAndWhatIsRight) {
