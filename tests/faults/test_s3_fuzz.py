@@ -28,7 +28,7 @@ TARGETS = {
     "pipe": ["worker/agent/pipe.cc"],
     "results": ["scheduler/service/results_table.cc", "scheduler/service/query_table.cc"],
     "safetensors": ["proto/base/safetensors.cc", "worker/trainer/checkpoint/member_checkpoint.cc", "worker/trainer/checkpoint/safetensors.cc"],
-    "sweep_file": ["client/spec/spec_reader.cc", "client/spec/yaml_tree.cc"],
+    "sweep_file": ["client/spec/field_places.cc", "client/spec/meant_field.cc", "client/spec/spec_reader.cc", "client/spec/yaml_tree.cc"],
 }
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=8:detect_stack_use_after_return=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
 

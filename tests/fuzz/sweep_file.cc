@@ -1,4 +1,5 @@
-// Sweep files: refused with one line's place and reason, or read; what is read is a message that can be sent.
+// Sweep files: refused with one line's place and reason, or read; what is read is a message that can be sent, and what a scheduler refuses of
+// it is told whole.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/spec_reader.h"
 #include "proto/base/text.h"
@@ -17,7 +19,7 @@ using longreach::fuzz::Must;
 
 namespace {
 
-// What parts an input: a sweep file, --set arguments on top of it, one a line, and what a user calls a sweep.
+// What parts an input: a sweep file, --set arguments on top of it, one a line, what a user calls a sweep, and what a scheduler says of the file.
 constexpr std::string_view kParts = "\n%%\n";
 
 std::string_view TakePart(std::string_view& text) {
@@ -40,6 +42,14 @@ void MustBeInert(const absl::Status& status) {
   Must(longreach::client::Printable(message, true) == message, "an error holds nothing that a terminal obeys", message);
 }
 
+// With or without a place in front.
+void MustBeWhole(std::string_view refusal, const longreach::client::FieldPlaces& places) {
+  const absl::Status refused = absl::InvalidArgumentError(std::string(refusal));
+  const std::string said = longreach::client::SplitError(refused).message;
+  const std::string told = longreach::client::SplitError(places.WithPlace(refused)).message;
+  Must(told.ends_with(said), "a refusal is told whole", told);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -47,12 +57,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (longreach::fuzz::HasLongRange(rest)) return 0;
   const std::string_view text = TakePart(rest);
   const std::string_view settings = TakePart(rest);
+  const std::string_view name = TakePart(rest);
   if (auto loaded = Load(text); loaded.ok()) {
     MustBeInert(longreach::client::ApplyOverrides(longreach::Split(settings, '\n'), *loaded));
     MustBeInert(longreach::client::CrossGrid(loaded->grid, loaded->spec));
+    MustBeWhole(rest, loaded->places);
   }
   // A path could be any file of this machine, or a pipe without an end.
-  if (rest.find('/') == std::string_view::npos) MustBeInert(longreach::client::LoadSweep(std::string(rest)).status());
+  if (name.find('/') == std::string_view::npos) MustBeInert(longreach::client::LoadSweep(std::string(name)).status());
   const auto read = longreach::client::ReadSweepFile(text, "sweep.yaml");
   if (read.ok()) {
     longreach::v1::SweepSpec sent;
