@@ -49,10 +49,11 @@ class Compare final : public Command {
                 "Jobs of the same system, task, encoding, learning rate and seed are a pair; where each sweep has one value of such an\n"
                 "axis, and another one, that is what is compared, and need not be the same. A sweep of one encoding, or of one system or\n"
                 "none, is also a baseline for one of several others. With --between the pairs are of one sweep and differ in that axis\n"
-                "alone; two systems in each axis, too, of which either has one value. A row is the mean over the pairs of a\n"
-                "task and encoding, or of what --by names: of the first, of the second, second minus first, and the interval that has the true mean of the differences in 95 of 100 cases, by\n"
-                "Student's distribution, if pairs are independent. One row in twenty has its interval off by chance. Jobs that are not\n"
-                "done, have diverged or have no partner are in no pair. As csv and json values are as they are stored (accuracy from 0 to 1).\n"
+                "alone; two systems in each axis, too, of which either has one value. A row is the mean over the pairs of a task and\n"
+                "encoding, or of what --by names: of the first, of the second, second minus first, and the interval that has the true mean\n"
+                "of the differences in 95 of 100 cases, by Student's distribution, if pairs are independent. One row in twenty has its\n"
+                "interval off by chance. Jobs that are not done, have diverged or have no partner are in no pair. As csv and json values\n"
+                "are as they are stored (accuracy from 0 to 1).\n"
                 "FIRST and SECOND are ids, the beginnings of some, names, or 'last', of sweeps in one store ('longreach store merge' brings\n"
                 "them together).",
             .examples =

@@ -10,6 +10,7 @@
 #include <boost/asio/strand.hpp>
 
 #include "scheduler/service/query_sweeps.h"
+#include "scheduler/service/references.h"
 #include "store/sweeps.h"
 
 namespace longreach::service {

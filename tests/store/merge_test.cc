@@ -74,7 +74,7 @@ TEST_F(MergeTest, ASweepBringsItsTableUnlessItHasOneHere) {
 
   ASSERT_OK(Merge());
 
-  const auto table = [&](const std::string& sweep) { return *TableOfSweep(ours_.db(), ResolveSweep(ours_.db(), sweep)->num); };
+  const auto table = [&](const std::string& sweep) { return *TableOfSweep(ours_.db(), NewestSweep(ours_.db(), sweep)->num); };
   EXPECT_EQ(table("new"), "with it");
   EXPECT_EQ(table("both"), "ours");
   EXPECT_EQ(table("silent here"), "known there");

@@ -125,7 +125,7 @@ TEST_F(EngineSubmissionTest, ATableIsKeptUntilAnotherIsGiven) {
 
 TEST_F(EngineSubmissionTest, ASweepSubmittedWithoutATableMayGetOne) {
   Submit(Sweep("s", 5));
-  const int64_t num = store::ResolveSweep(store_->writer_connection(), "s")->num;
+  const int64_t num = store::NewestSweep(store_->writer_connection(), "s")->num;
   EXPECT_EQ(*store::TableOfSweep(store_->writer_connection(), num), "");
   v1::SubmitSweepRequest request;
   *request.mutable_spec() = Sweep("s", 5);
