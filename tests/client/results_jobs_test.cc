@@ -86,38 +86,23 @@ TEST_F(ResultsJobsTest, ValuesHaveWhatTheSystemsDifferIn) {
   EXPECT_THAT(Run({"results", "last", "--jobs"}).out, Not(HasSubstr("model.layers"))) << "people read it in the system's name";
 }
 
-// Jobs of "narrow" and "wide" are in one column each, whatever is asked for: as the scheduler answers for systems by a setting.
-void AnswerBySystem(v1::Table& table, const std::string& narrow, const std::string& wide) {
-  table.clear_rows();
-  table.clear_columns();
-  table.clear_cells();
-  for (const char* system : {"narrow", "wide"}) table.add_rows()->set_key(system);
-  table.add_columns()->set_key(narrow);
-  if (wide == narrow) {
-    for (int i = 0; i < 2; ++i) table.add_cells()->set_jobs(1);
-    return;
-  }
-  table.add_columns()->set_key(wide);
-  for (const int jobs : {1, 0, 0, 1}) table.add_cells()->set_jobs(jobs);
-}
-
 TEST_F(ResultsJobsTest, ValuesHaveWhatJobsHaveWhereASystemLeavesItUnsaid) {
   Measure();
   for (const char* name : {"narrow", "wide"}) scheduler_.sweep.mutable_spec()->add_systems()->set_name(name);
   scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with()->mutable_model()->set_layers(3);
-  AnswerBySystem(scheduler_.table, "3", "5");
+  scheduler_.AnswerBySystem("3", "5");
   EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "csv"}).out, HasSubstr(",1,true,,,,,5\n")) << "the default of the kind";
   EXPECT_EQ(scheduler_.table_request.table().rows(), "system");
   EXPECT_EQ(scheduler_.table_request.table().columns(), "model.layers");
 
   // The first says what is the default.
-  AnswerBySystem(scheduler_.table, "3", "3");
+  scheduler_.AnswerBySystem("3", "3");
   EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "csv"}).out, Not(HasSubstr("model.layers"))) << "they do not differ";
 
   v1::SweepSpec& with = *scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with();
   with.Clear();
   with.mutable_model()->set_kerple_shared(true);
-  AnswerBySystem(scheduler_.table, "true", "false");
+  scheduler_.AnswerBySystem("true", "false");
   const nlohmann::json rows = nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"];
   EXPECT_EQ(rows[2]["model.kerple_shared"], false) << rows[2];
 

@@ -290,7 +290,7 @@ TEST_F(ResultsTest, TitlesSayWhatIsAggregatedOverByWhatJobsHave) {
   scheduler_.sweep.set_name("mine");
   for (const char* name : {"narrow", "wide"}) scheduler_.sweep.mutable_spec()->add_systems()->set_name(name);
   scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with()->mutable_model()->set_layers(5);
-  AnswerBySystem(scheduler_.table, "5", "5");
+  scheduler_.AnswerBySystem("5", "5");
   Run({"results", "last", "--rows", "model.layers", "--columns", "task"});
   EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr(", maximum over systems")) << "one says the default, one nothing";
   const auto calls_of = [this](const std::vector<std::string>& command) {
