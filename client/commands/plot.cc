@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
@@ -27,6 +28,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/settings.h"
+#include "proto/types/usual_axes.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
@@ -196,8 +198,10 @@ class Plot final : public Command {
   }
 
   PanelsQuestion QuestionOf(const v1::Sweep& sweep) const {
+    v1::TableSpec usual = UsualTable(sweep);
+    SetUsualAxes(sweep.spec(), usual);
     return {.sweep = sweep.id(), .axes = axes_, .metric = metric_, .length = length_, .slice = slice_, .aggregate = aggregate_, .only = only_,
-            .step_bins = step_bins_, .usual = UsualTable(sweep)};
+            .step_bins = step_bins_, .usual = std::move(usual)};
   }
 
   absl::StatusOr<Drawing> Draw(Connection& connection, const v1::Sweep& sweep, const SystemSettings& settings) const {

@@ -8,17 +8,18 @@
 #include "client/commands/tables.h"
 #include "client/errors.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/axis_list.h"
 #include "proto/types/settings.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
 
-// Rows or columns as the sweep's usual table has them.
+// Rows or columns as the sweep's usual table has them; of several axes its order has the values of the others too, which mean nothing here.
 std::vector<std::string> OrderOf(const v1::TableSpec& usual, const std::string& axis) {
   std::vector<std::string> order;
-  if (usual.rows() == axis) order.assign(usual.row_order().begin(), usual.row_order().end());
-  else if (usual.columns() == axis) order.assign(usual.column_order().begin(), usual.column_order().end());
+  if (HasAxis(usual.rows(), axis)) order.assign(usual.row_order().begin(), usual.row_order().end());
+  else if (HasAxis(usual.columns(), axis)) order.assign(usual.column_order().begin(), usual.column_order().end());
   std::erase(order, catalog::kWholeSlice);  // A figure of slices is of each of them.
   return order;
 }

@@ -11,7 +11,6 @@
 #include "client/output/text.h"
 #include "client/spec/parts.h"
 #include "proto/catalog/usual_lengths.h"
-#include "proto/types/usual_axes.h"
 
 namespace longreach::client {
 namespace {
@@ -43,9 +42,7 @@ absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& s
 v1::SubmitSweepRequest SubmissionOf(const SweepFile& file) {
   v1::SubmitSweepRequest request;
   *request.mutable_spec() = file.spec;
-  if (!file.has_table) return request;
-  *request.mutable_table() = file.table;
-  SetUsualAxes(file.spec, *request.mutable_table());
+  if (file.has_table) *request.mutable_table() = file.table;
   return request;
 }
 

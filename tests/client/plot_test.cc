@@ -39,6 +39,14 @@ TEST_F(PlotTest, LinesHaveTheOrderOfTheTableThatTheSweepWasSubmittedWith) {
 
   EXPECT_EQ(scheduler_.table_request.table().rows(), "encoding");
   EXPECT_THAT(scheduler_.table_request.table().row_order(), ElementsAre("rope", "alibi"));
+
+  kept.set_columns("seed,encoding");
+  EXPECT_EQ(Run("a.vl.json").code, kDone);
+  EXPECT_THAT(scheduler_.table_request.table().row_order(), ElementsAre("rope", "alibi")) << "one of several axes";
+  kept.clear_rows();
+  kept.clear_columns();
+  EXPECT_EQ(Run("a.vl.json").code, kDone);
+  EXPECT_THAT(scheduler_.table_request.table().row_order(), ElementsAre("rope", "alibi")) << "its usual columns";
 }
 
 TEST_F(PlotTest, LearningRatesThatWereTrainedHaveTheTicks) {

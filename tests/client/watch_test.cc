@@ -257,6 +257,7 @@ TEST_F(WatchTest, RunPrintsATableOfAFileAsTheFileSays) {
   EXPECT_EQ(scheduler_.table_request.table().columns(), "encoding");
   EXPECT_EQ(scheduler_.table_request.table().title(), "Mine");
   EXPECT_EQ(scheduler_.submitted.table().title(), "Mine");
+  EXPECT_EQ(scheduler_.submitted.table().columns(), "") << "kept as the file says it: with other rows these may be others";
   EXPECT_THAT(outcome.err, HasSubstr("'longreach results aaaaaaaa --scheduler " + scheduler_.address() + "' prints the table again")) << "the sweep keeps it";
   const nlohmann::json json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json["sweep"]["jobs"], 2);
