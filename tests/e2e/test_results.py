@@ -165,6 +165,8 @@ def test_a_sweep_is_printed_as_its_file_says_without_the_file(home, scheduler):
 
     submit("table: {rows: seed, title: By seed, row_order: [2]}")
     assert printed(scheduler=scheduler) == ("By seed", ["2", "0", "1"], ["none", "rope"])
+    # What it leaves open is what the sweep compares, beside other rows too.
+    assert printed("--rows", "encoding", scheduler=scheduler)[1:] == (["none", "rope"], ["even_pairs"])
     submit("")
     assert run_cli(home, "plan", "/dev/stdin", scheduler=scheduler, stdin=MINE + "table: {rows: learning_rate}").code == 0
     assert printed("--only", "encoding=rope", scheduler=scheduler) == ("By seed", ["2", "0", "1"], ["rope"])
