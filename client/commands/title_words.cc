@@ -5,6 +5,7 @@
 #include "client/commands/only.h"
 #include "client/commands/varying_settings.h"
 #include "proto/base/text.h"
+#include "proto/catalog/aggregates.h"
 #include "proto/catalog/catalog.h"
 
 namespace longreach::client {
@@ -27,7 +28,7 @@ std::string AtLength(int length, const std::vector<std::string>& only) {
 std::string AggregatedOver(const SystemSettings& settings, const Aggregation& how) {
   std::vector<std::string> axes = AggregatedAxes(settings, how.shown, how.only);
   if (axes.empty()) return "";
-  const std::string aggregate = how.aggregate == "max" ? "maximum" : how.aggregate == "min" ? "minimum" : how.aggregate;
+  const std::string_view aggregate = catalog::AggregateInWords(how.aggregate);
   const std::string last = axes.back();
   axes.pop_back();
   return axes.empty() ? fmt::format("{} over {}", aggregate, last) : fmt::format("{} over {} and {}", aggregate, Join(axes, ", "), last);

@@ -10,6 +10,8 @@ const std::vector<std::string>& Aggregates() {
   return all;
 }
 
+std::string_view AggregateInWords(std::string_view aggregate) { return aggregate == "max" ? "maximum" : aggregate == "min" ? "minimum" : aggregate; }
+
 double MedianOf(const std::vector<double>& ascending) {
   const size_t middle = ascending.size() / 2;
   return ascending.size() % 2 == 1 ? ascending[middle] : (ascending[middle - 1] + ascending[middle]) / 2;

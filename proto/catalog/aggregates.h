@@ -10,6 +10,8 @@ namespace longreach::catalog {
 
 // "max", "min", "mean", "median".
 const std::vector<std::string>& Aggregates();
+// In a sentence: "maximum" of "max".
+std::string_view AggregateInWords(std::string_view aggregate);
 
 // Of values in ascending order, one at least: sums are made in that order, so that they depend on the values alone. `aggregate` is one of
 // Aggregates().

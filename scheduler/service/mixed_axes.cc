@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/catalog/aggregates.h"
 
 namespace longreach::service {
 namespace {
@@ -45,8 +46,7 @@ std::string MixedAxes::Note(const v1::TableSpec& spec) const {
   std::vector<std::string> apart;
   if (rows != spec.rows()) apart.push_back("--rows " + rows);
   if (columns != spec.columns()) apart.push_back("--columns " + columns);
-  const std::string aggregate = spec.aggregate() == "max" ? "maximum" : spec.aggregate() == "min" ? "minimum" : spec.aggregate();
-  return fmt::format("cells are the {} over {}; {} tells them apart", aggregate, Join(mixed, " and "), Join(apart, " "));
+  return fmt::format("cells are the {} over {}; {} tells them apart", catalog::AggregateInWords(spec.aggregate()), Join(mixed, " and "), Join(apart, " "));
 }
 
 }  // namespace longreach::service
