@@ -118,7 +118,7 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
     report = std::move(again);
   }
   v1::CheckStoreResponse response;
-  for (std::string& violation : report.violations) response.add_violations(std::move(violation));
+  for (const std::string& violation : report.violations) response.add_violations(violation);
   for (const auto& [concern, advice] : kAdvice) {
     if (report.Has(concern)) response.add_remarks(std::string(advice));
   }
