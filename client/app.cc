@@ -94,13 +94,14 @@ absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string
   return absl::OkStatus();
 }
 
-// Long names of the options that the command was given.
+// Long names of the options that the command was given, and a value with them: no flag is a field's value ('--published' shows what the
+// table's 'published' names).
 std::vector<std::string> GivenOptions(const CLI::App& root) {
   const CLI::App* app = &root;
   while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
   std::vector<std::string> names;
   for (const CLI::Option* option : app->get_options()) {
-    if (option->count() > 0) names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
+    if (option->count() > 0 && option->get_expected_max() > 0) names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
   }
   return names;
 }

@@ -51,6 +51,8 @@ TEST_F(FailuresTest, AFieldThatTheSchedulerRefusesIsToldAsTheOptionThatWasTyped)
   EXPECT_THAT(Run({"results", "last"}).err, HasSubstr("error: table.only: unknown axis 'foo'\n")) << "a preset's table may have it";
   scheduler_.refusals["ListJobs"] = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "only: unknown axis 'foo'");
   EXPECT_THAT(Run({"jobs", "last", "--only", "foo=1"}).err, HasSubstr("error: --only: unknown axis 'foo'\n"));
+  scheduler_.refusals["GetTable"] = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "table.published: unknown published table 'tabel-1'");
+  EXPECT_THAT(Run({"results", "last", "--published"}).err, HasSubstr("error: table.published: unknown published table 'tabel-1'\n")) << "a flag names none";
 }
 
 TEST_F(FailuresTest, WhoNamesASweepsFileIsToldTheSweepsName) {
