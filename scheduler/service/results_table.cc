@@ -221,12 +221,13 @@ void ResultsTable::Cell::Add(const TableJob& job, double factor) {
     diverged += job.more ? 0 : 1;
   } else if (job.value.has_value()) {
     take();
+    if (!job.system.empty()) measured_systems.insert(job.system);
     if (builds.empty() || last_builds != job.builds) {
       last_builds = job.builds;
       for (std::string& build : Split(last_builds, '\n')) builds.insert(std::move(build));
     }
   } else {
-    ++unmeasured;
+    ++unmeasured[job.system];
   }
 }
 

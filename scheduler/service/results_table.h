@@ -105,7 +105,8 @@ class ResultsTable {
     int diverged = 0;
     int failed = 0;
     int measured_jobs = 0;
-    int unmeasured = 0;  // Succeeded, not diverged, without this measurement.
+    std::map<std::string, int> unmeasured;  // Succeeded, not diverged, without this measurement; by system.
+    std::set<std::string> measured_systems;  // Of those that did have it; jobs of no system are not in here.
     std::string last_builds = {};
     std::vector<std::string> first = {};  // Of MixedAxes.
     std::string data = {};      // Of all its jobs; empty where they differ.

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "proto/base/text.h"
 #include "scheduler/service/results_table.h"
@@ -32,6 +35,14 @@ std::vector<int> FirstsOfTheSameJobs(const TableSide& side, const google::protob
   return firsts;
 }
 
+// Jobs of one system without a value. Systems are tested at lengths (and in bins) of their own: what no job of a system has was not asked of it,
+// unless none has anything.
+struct Unmeasured {
+  int anywhere = 0;       // The most in one cell,
+  int beside_others = 0;  // and in one of those in which the system has values.
+  bool system_is_measured = false;
+};
+
 }  // namespace
 
 void AddTypedNote(v1::Table& table, v1::TableNote::Kind kind, const std::string& axis, const std::string& text) {
@@ -55,7 +66,7 @@ void ResultsTable::AddNotes(v1::Table& table) const {
 
 ResultsTable::LeftOut ResultsTable::LeftOutOf(const v1::Table& table, int first_column, int columns) const {
   LeftOut left_out;
-  std::map<int, int> unmeasured_of;  // By the first cell of the same jobs.
+  std::map<std::pair<int, std::string>, Unmeasured> unmeasured_of;  // By the first cell of the same jobs, and by system.
   const std::vector<int> first_rows = FirstsOfTheSameJobs(row_axes_, table.rows(), table.rows_size());
   const std::vector<int> first_columns = FirstsOfTheSameJobs(column_axes_, table.columns(), static_cast<int>(columns_.size()));
   for (int row = 0; row < table.rows_size(); ++row) {
@@ -63,13 +74,18 @@ ResultsTable::LeftOut ResultsTable::LeftOutOf(const v1::Table& table, int first_
       const Cell* found = Find(table, row, column);
       if (found == nullptr) continue;
       const int first = first_rows[row] * table.columns_size() + first_columns[column];
-      unmeasured_of[first] = std::max(unmeasured_of[first], found->unmeasured);
+      for (const auto& [system, jobs] : found->unmeasured) {
+        Unmeasured& of = unmeasured_of[{first, system}];
+        of.anywhere = std::max(of.anywhere, jobs);
+        if (found->measured_systems.contains(system)) of.beside_others = std::max(of.beside_others, jobs);
+      }
+      for (const std::string& system : found->measured_systems) unmeasured_of[{first, system}].system_is_measured = true;
       if (first != row * table.columns_size() + column) continue;
       left_out.failed += found->failed;
       left_out.diverged += found->diverged;
     }
   }
-  for (const auto& [cell, jobs] : unmeasured_of) left_out.unmeasured += jobs;
+  for (const auto& [of, jobs] : unmeasured_of) left_out.unmeasured += jobs.system_is_measured ? jobs.beside_others : jobs.anywhere;
   return left_out;
 }
 

@@ -8,8 +8,10 @@ namespace longreach::service {
 namespace {
 
 using store::State;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // A job at one of its test lengths, as a table with lengths is given it: `again` from the second length on.
 TableJob At(int length, bool again, std::string encoding, uint32_t seed, State state, std::optional<double> value) {
@@ -94,6 +96,55 @@ TEST(ResultsTableTest, ByLengthAJobWithoutAValueIsNotedOnce) {
       if (seed == 1) job.value.reset();
       job.length = length;
       job.again = length != 50;
+      table.Add(job);
+    }
+  }
+
+  EXPECT_THAT(table.Build().notes(), ElementsAre("1 job succeeded without a value of accuracy at some length"));
+}
+
+TEST(ResultsTableTest, ByLengthASystemLacksNothingAtLengthsOfOtherSystems) {
+  // Seeds 0 and 1 of two systems; `lacking` has no value at 100, where the other job of its system has one.
+  const auto notes = [](const std::string& rows, const std::string& lacking) {
+    v1::TableSpec spec;
+    spec.set_rows(rows);
+    spec.set_columns("length");
+    ResultsTable table = Make(spec);
+    for (const std::string& system : std::vector<std::string>{"long", "short"}) {
+      for (const uint32_t seed : {0u, 1u}) {
+        for (const int length : {50, 100, 200}) {
+          TableJob job = Done("even_pairs", "rope", 1e-4, seed, 0.8);
+          job.system = system;
+          job.length = length;
+          job.again = length != 50;
+          if (length == (system == "long" ? 50 : 200) || (length == 100 && seed == 1 && system == lacking)) job.value.reset();
+          table.Add(job);
+        }
+      }
+    }
+    const v1::Table built = table.Build();
+    return std::vector<std::string>(built.notes().begin(), built.notes().end());
+  };
+  const std::string one_lacks = "1 job succeeded without a value of accuracy at some length";
+  EXPECT_THAT(notes("system", "none"), ElementsAre());
+  EXPECT_THAT(notes("system", "short"), ElementsAre(one_lacks));
+  // Both systems in one row. Which cells are of several is another note's.
+  EXPECT_THAT(notes("encoding", "none"), Not(Contains(HasSubstr("succeeded without"))));
+  EXPECT_THAT(notes("encoding", "long"), Contains(one_lacks));
+}
+
+TEST(ResultsTableTest, ByLengthASystemWithoutAnyValueIsNoted) {
+  v1::TableSpec spec;
+  spec.set_rows("system");
+  spec.set_columns("length");
+  ResultsTable table = Make(spec);
+  for (const std::string& system : std::vector<std::string>{"asked", "not-asked"}) {
+    for (const int length : {50, 100}) {
+      TableJob job = Done("even_pairs", "rope", 1e-4, 0, 0.8);
+      job.system = system;
+      job.length = length;
+      job.again = length != 50;
+      if (system == "not-asked") job.value.reset();
       table.Add(job);
     }
   }
