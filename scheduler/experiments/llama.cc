@@ -248,7 +248,7 @@ class LlamaKind final : public DataKind {
     CheckScaling(settings.positions, !model.folder().empty(), checks);
     CheckTuning(settings.training, checks);
     CheckMixture(settings.training, checks);
-    CheckTests(settings.evaluation, checks);
+    CheckTests(settings.evaluation, !model.folder().empty(), checks);
   }
   int64_t TapeOf(const v1::Model&, int length) const override { return length; }
   double ForwardFlops(const v1::Model& model, int length) const override {

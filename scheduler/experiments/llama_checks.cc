@@ -182,14 +182,14 @@ void CheckTuning(const v1::Training& training, Checks& checks) {
   }
 }
 
-void CheckTests(const v1::Evaluation& evaluation, Checks& checks) {
+void CheckTests(const v1::Evaluation& evaluation, bool folder, Checks& checks) {
   const auto& lengths = evaluation.lengths();
   const int shortest = lengths.empty() ? 0 : *std::ranges::min_element(lengths);
   const int longest = lengths.empty() ? 0 : *std::ranges::max_element(lengths);
   checks.Range("evaluation.stride", evaluation.stride(), 0, kMaxSize);
   if (evaluation.stride() >= shortest) {
-    checks.Refuse(fmt::format("evaluation.stride: {} bytes of a window of {} cannot be scored: the first has none before it\n"
-                              "  set fewer than the shortest of evaluation.lengths", evaluation.stride(), shortest));
+    checks.Refuse(fmt::format("evaluation.stride: {} {} of a window of {} cannot be scored: the first has none before it\n"
+                              "  set fewer than the shortest of evaluation.lengths", evaluation.stride(), folder ? "tokens" : "bytes", shortest));
   }
   if (evaluation.has_perplexity_protocol()) {
     CheckWord("evaluation.perplexity_protocol", evaluation.perplexity_protocol(), {"nope", "nope_in_order", "yarn"}, checks);

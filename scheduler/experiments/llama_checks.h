@@ -23,6 +23,7 @@ void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks);
 // The most that anything is multiplied by: in float32 the product is still finite.
 inline constexpr double kMostFactor = 1e9;
 void CheckTuning(const v1::Training& training, Checks& checks);
-void CheckTests(const v1::Evaluation& evaluation, Checks& checks);
+// `folder`: of a published model, which reads tokens.
+void CheckTests(const v1::Evaluation& evaluation, bool folder, Checks& checks);
 
 }  // namespace longreach::experiments

@@ -176,6 +176,7 @@ TEST(LlamaKindTest, APublishedModelReadsTokensAndBeginsWithItsWeights) {
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_folder("a b"); }), HasSubstr("model.folder: 'a b' cannot be a data set's name"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_axes()->add_seed(7); }), HasSubstr("axes.seed: 2 seeds, which draw initial weights"));
   EXPECT_THAT(refused([](auto& s) { s.set_data("a b"); }), HasSubstr("data: 'a b' cannot be a data set's name"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_evaluation()->set_stride(2048); }), HasSubstr("evaluation.stride: 2048 tokens of a window of 2048"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_layers(22); }), HasSubstr("1 of layers, embedding_dim"));
   EXPECT_THAT(refused([](auto& s) {
                 s.mutable_training()->set_steps(10);
