@@ -23,6 +23,12 @@ absl::Status IsAway(std::string_view sha256, const std::filesystem::path& folder
   return absl::UnavailableError(fmt::format("artifact {}: the folder {} is away; is its disk mounted?", sha256, folder.string()));
 }
 
+absl::Status IsLacking(std::string_view sha256, const std::filesystem::path& folder) {
+  return absl::NotFoundError(fmt::format("there is no artifact {} in the store's folder {}; 'store backup' copies the database alone: if this is a copy, put what the "
+                                         "original's folder of artifacts holds into this one, or ask the original",
+                                         sha256, folder.string()));
+}
+
 absl::Status FileError(std::string_view what, const std::filesystem::path& file, int error) {
   const std::string text = fmt::format("cannot {} '{}': {}", what, file.string(), std::strerror(error));
   switch (error) {
@@ -349,7 +355,7 @@ absl::StatusOr<ArtifactReader> ArtifactReader::Open(const ArtifactFiles& files, 
     if (error == ENOENT && !files.IsThere()) {
       return IsAway(sha256, files.folder());
     }
-    if (error == ENOENT) return absl::NotFoundError(fmt::format("there is no artifact {}", sha256));
+    if (error == ENOENT) return IsLacking(sha256, files.folder());
     return FileError("open", file, error);
   }
   return ArtifactReader(files, std::string(sha256), fd);

@@ -8,6 +8,7 @@ namespace longreach::store {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 using longreach::testing::TemporaryFolder;
@@ -102,6 +103,13 @@ TEST_F(ArtifactsTest, AFileIsNotMissedWhileItsFolderIsAway) {
 
   EXPECT_OK(ArtifactReader::Open(files(), hash));
   EXPECT_EQ(ArtifactReader::Open(files(), Sha256Of("other bytes")).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ArtifactsTest, AMissingFileIsToldWithItsFolderAndWhatABackupLacks) {
+  const std::string hash = Sha256Of("never put");
+  const absl::Status missing = ArtifactReader::Open(files(), hash).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(missing.message(), HasSubstr("there is no artifact " + hash + " in the store's folder " + files().folder().string() + "; 'store backup' copies the database alone: "));
 }
 
 TEST_F(ArtifactsTest, WhatAnEarlierProcessLeftHalfWrittenIsRemovedAtStart) {
