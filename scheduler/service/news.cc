@@ -12,7 +12,8 @@ std::string Worker(std::string_view id, std::string_view name) { return fmt::for
 std::string Worker(const store::WorkerRow& worker) { return Worker(worker.id, worker.name); }
 std::string Sweep(const store::SweepRow& sweep) { return fmt::format("the sweep '{}' ({})", ForLog(sweep.name), ShortId(sweep.id)); }
 std::string By(std::string_view who) { return who.empty() ? "" : fmt::format(" by {}", who); }
-std::string Jobs(int jobs) { return fmt::format("{} job{}", jobs, jobs == 1 ? "" : "s"); }
+std::string Count(int64_t count, std::string_view of) { return fmt::format("{} {}{}", count, of, count == 1 ? "" : "s"); }
+std::string Jobs(int jobs) { return Count(jobs, "job"); }
 
 double Seconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -29,8 +30,8 @@ std::string Asked(const store::SweepRow& before, const v1::SteerSweepRequest& re
 }  // namespace
 
 News WorkerIsNew(const store::WorkerRow& worker) {
-  return {.kind = News::Kind::kWorkerCame, .line = fmt::format("{} is here for the first time: {}, {} threads, build {}", Worker(worker),
-                                                              worker.device.empty() ? "no device told" : ForLog(worker.device), worker.threads,
+  return {.kind = News::Kind::kWorkerCame, .line = fmt::format("{} is here for the first time: {}, {}, build {}", Worker(worker),
+                                                              worker.device.empty() ? "no device told" : ForLog(worker.device), Count(worker.threads, "thread"),
                                                               ForLog(worker.build))};
 }
 
@@ -85,8 +86,9 @@ News SweepIsDone(const store::SweepRow& sweep) {
 }
 
 News StoreMerged(std::string_view path, const store::MergeReport& report, std::string_view by) {
-  return {.kind = News::Kind::kStore, .line = fmt::format("the store '{}' was merged{}: {} and {} results were added, {} results differ", ForLog(path), By(by),
-                                                         Jobs(report.jobs_added), report.results_added, report.differences.size())};
+  return {.kind = News::Kind::kStore, .line = fmt::format("the store '{}' was merged{}: {} and {} were added, {}", ForLog(path), By(by),
+                                                         Jobs(report.jobs_added), Count(report.results_added, "result"),
+                                                         report.differences.size() == 1 ? "1 result differs" : Count(static_cast<int64_t>(report.differences.size()), "result") + " differ")};
 }
 
 News StoreBackedUp(std::string_view path, double bytes, std::string_view by) {
@@ -94,7 +96,7 @@ News StoreBackedUp(std::string_view path, double bytes, std::string_view by) {
 }
 
 News TokensReadAgain(size_t tokens) {
-  return {.kind = News::Kind::kTokens, .line = fmt::format("the file of tokens has changed and was read again: {} token{}", tokens, tokens == 1 ? "" : "s")};
+  return {.kind = News::Kind::kTokens, .line = fmt::format("the file of tokens has changed and was read again: {}", Count(static_cast<int64_t>(tokens), "token"))};
 }
 
 std::string MoreOf(News::Kind kind, int64_t count) {

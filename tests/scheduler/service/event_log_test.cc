@@ -53,6 +53,16 @@ TEST_F(EventLogTest, HoweverManyWorkersGoAtOnceTheLogStaysSmall) {
   EXPECT_EQ(lines_.back(), "the worker 'a' is gone");
 }
 
+TEST(NewsTest, OfOneThereIsNoPlural) {
+  store::WorkerRow worker{.id = "11111111", .name = "a", .build = "1.0", .device = "cpu", .threads = 1};
+  EXPECT_THAT(WorkerIsNew(worker).line, EndsWith(": cpu, 1 thread, build 1.0"));
+  worker.threads = 2;
+  EXPECT_THAT(WorkerIsNew(worker).line, EndsWith(": cpu, 2 threads, build 1.0"));
+  EXPECT_THAT(StoreMerged("b.db", {.jobs_added = 1, .results_added = 1, .differences = {"one"}}, "").line,
+              EndsWith(": 1 job and 1 result were added, 1 result differs"));
+  EXPECT_THAT(StoreMerged("b.db", {.jobs_added = 2, .results_added = 0}, "").line, EndsWith(": 2 jobs and 0 results were added, 0 results differ"));
+}
+
 TEST_F(EventLogTest, WhatWasCountedIsToldAtTheEnd) {
   Happens(EventLog::kLines + 1);
   log_.Close();
