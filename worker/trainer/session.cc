@@ -212,9 +212,10 @@ absl::Status Session::EvaluateLengths() {
   while (state_.lengths_done < static_cast<int>(lengths.size())) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
-    const std::optional<std::vector<TestResult>> results =
-        EvaluateLength(lengths[static_cast<size_t>(state_.lengths_done)]);
+    const int length = lengths[static_cast<size_t>(state_.lengths_done)];
+    const std::optional<std::vector<TestResult>> results = EvaluateLength(length);
     if (!results) return absl::OkStatus();
+    if (const std::string basis = problem_->BasisOf(length); !basis.empty()) observer_.OnLine(basis);
     for (size_t m = 0; m < results->size(); ++m) {
       MemberState& member = state_.members[m];
       if (!member.live) continue;

@@ -14,6 +14,8 @@ namespace longreach::trainer {
 
 namespace {
 
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 class PerplexityJobTest : public PublishedModelTest {
@@ -135,6 +137,41 @@ TEST_F(PerplexityJobTest, DocumentsShorterThanAWindowAreScoredWhole) {
   EXPECT_THAT(Refusal(others), HasSubstr("a window of 512 tokens needs a document of one more"));
   request.settings.evaluation.position_bins = 8;
   EXPECT_THAT(Refusal(request), HasSubstr("a window of 512 tokens needs a document of one more"));
+}
+
+TEST_F(PerplexityJobTest, TheLogSaysWhatAPerplexityRestsOn) {
+  class Lines final : public RecordingObserver {
+   public:
+    void OnLine(const std::string& line) override {
+      if (line.starts_with("perplexity at ")) lines.push_back(line);
+    }
+    std::vector<std::string> lines;
+  };
+  const auto told = [](const PackRequest& request) {
+    Lines observer;
+    const absl::StatusOr<PackResult> result = Train(request, observer);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return observer.lines;
+  };
+  // Documents of 91, 31 and 201 tokens, each with its BOS: windows end at 40, 45, ... and the second document has none.
+  PackRequest request = RequestOf("plain", "sliding");
+  request.settings.evaluation.lengths = {12, 40};
+  EXPECT_THAT(told(request), ElementsAre("perplexity at 12: 44 windows, 220 tokens scored, of 2 documents; 1 document is too short and was left out",
+                                         "perplexity at 40: 44 windows, 220 tokens scored, of 2 documents; 1 document is too short and was left out"));
+  request.settings.evaluation.examples = 1;
+  request.folder = Folder("one");
+  EXPECT_THAT(told(request), Contains("perplexity at 40: 1 window, 5 tokens scored, of 1 document; 1 document is too short and was left out"));
+  // Side by side, each length has windows of its own.
+  request.settings.evaluation = {.lengths = {12, 40}, .examples = 0, .stride = 0};
+  request.folder = Folder("beside");
+  EXPECT_THAT(told(request), ElementsAre("perplexity at 12: 25 windows, 300 tokens scored, of 3 documents",
+                                         "perplexity at 40: 7 windows, 280 tokens scored, of 2 documents; 1 document is too short and was left out"));
+  // Every token once: 90, 30 and 200, as the BOS is nobody's prediction.
+  PackRequest yarn = YarnRequest("plain", "yarn");
+  yarn.settings.evaluation.lengths = {24};
+  const std::vector<std::string> lines = told(yarn);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr(" windows, 320 tokens scored, of 3 documents"));
 }
 
 TEST_F(PerplexityJobTest, DocumentsWithNothingToPredictAreRefused) {

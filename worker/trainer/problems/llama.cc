@@ -5,6 +5,9 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "proto/base/text.h"
 #include "worker/trainer/llama/windows.h"
@@ -19,6 +22,8 @@ namespace {
 
 // Ids of a test part: the sign of life comes between parts.
 constexpr int64_t kTestIdsAtATime = 1 << 16;
+
+std::string Count(int64_t count, std::string_view of) { return Text(count, " ", of, count == 1 ? "" : "s"); }
 
 class Llama final : public Problem {
  public:
@@ -64,6 +69,27 @@ class Llama final : public Problem {
     return batch;
   }
 
+  std::string BasisOf(int length) const override {
+    int64_t windows = 0, scored = 0, too_short = 0;
+    std::set<int64_t> documents;
+    if (yarn_) {
+      for (const Window& window : yarn_->Windows(length)) {
+        ++windows;
+        scored += yarn_->OutputsOf(window);
+        documents.insert(window.document);
+      }
+    } else {
+      windows = Windows(length);
+      scored = windows * OutputsOf(length);
+      for (int64_t w = 0; w < windows; ++w) documents.insert(DocumentOf(length, Chosen(length, w)));
+      for (int64_t i = 0; i < texts_.test_documents(); ++i) too_short += WindowsOf(texts_.test_size(i), length) == 0 ? 1 : 0;
+    }
+    const std::string said = Text("perplexity at ", length, ": ", Count(windows, "window"), ", ", Count(scored, settings_.task == "tokens" ? "token" : "byte"),
+                                  " scored, of ", Count(static_cast<int64_t>(documents.size()), "document"));
+    if (too_short == 0) return said;
+    return Text(said, "; ", Count(too_short, "document"), too_short == 1 ? " is too short and was left out" : " are too short and were left out");
+  }
+
   std::vector<Score> Scores(int, double accuracy, double loss) const override {
     if (settings_.task == "tokens") return {{"accuracy", accuracy}, {"loss", loss}, {"perplexity", std::exp(loss)}};
     return {{"accuracy", accuracy}, {"bits_per_byte", loss / std::numbers::ln2}, {"loss", loss}, {"perplexity", std::exp(loss)}};
@@ -74,19 +100,18 @@ class Llama final : public Problem {
 
   // Of windows side by side, or of the authors' sliding ones.
   Batch OwnPart(int length, int part) const {
-    const int64_t stride = settings_.evaluation.stride, there = There(length), windows = Windows(length);
+    const int64_t stride = settings_.evaluation.stride, windows = Windows(length);
     const int64_t first = part * WindowsAtATime(length), end = std::min(windows, first + WindowsAtATime(length));
     // A window of as many ids as the length says, of which the last are scored: the first has no prediction.
     Batch batch;
     batch.tape = stride > 0 ? length - 1 : length;
-    batch.outputs = stride > 0 ? stride : length;
+    batch.outputs = OutputsOf(length);
     const std::vector<int64_t>& through = windows_through_.at(length);
     const WindowRule sliding{.length = length, .stride = stride};
     const int64_t first_end = FirstEnd(length);
     for (int64_t w = first; w < end; ++w) {
-      // Where fewer are wanted than there are, they lie evenly over all documents, or are the first.
-      const int64_t window = InOrder() ? w : w * there / windows;
-      const auto document = std::ranges::upper_bound(through, window) - through.begin();
+      const int64_t window = Chosen(length, w);
+      const int64_t document = DocumentOf(length, window);
       const int64_t of_document = window - (document == 0 ? 0 : through[static_cast<size_t>(document - 1)]);
       const int64_t begin = stride > 0 ? NopeWindow(document, of_document, sliding, first_end).begin : of_document * length;
       texts_.AppendTest(document, begin, batch.tape, batch.tokens);
@@ -104,6 +129,13 @@ class Llama final : public Problem {
     const int64_t stride = settings_.evaluation.stride;
     if (stride > 0) return NopeWindowsIn(size, stride, FirstEnd(length));
     return std::max<int64_t>(0, (size - 1) / length);
+  }
+  int64_t OutputsOf(int length) const { return settings_.evaluation.stride > 0 ? settings_.evaluation.stride : length; }
+  // The w-th of those that are wanted, among all that there are: where these are more, they lie evenly over all documents, or are the first.
+  int64_t Chosen(int length, int64_t w) const { return InOrder() ? w : w * There(length) / Windows(length); }
+  int64_t DocumentOf(int length, int64_t window) const {
+    const std::vector<int64_t>& through = windows_through_.at(length);
+    return std::ranges::upper_bound(through, window) - through.begin();
   }
   int64_t There(int length) const { return windows_through_.at(length).back(); }
   int64_t Windows(int length) const {

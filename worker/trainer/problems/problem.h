@@ -35,6 +35,8 @@ class Problem {
   // part has positions of its own.
   virtual int TestParts(int length) const = 0;
   virtual Batch TestBatch(PositionUse use, int length, int part) const = 0;
+  // What the scores of a length rest on, a line for the log. Empty: on what the settings say.
+  virtual std::string BasisOf(int /*length*/) const { return ""; }
 
   // From what a test counted: shares of hits, and mean cross-entropy of an output in nats.
   virtual std::vector<Score> Scores(int length, double accuracy, double loss) const = 0;

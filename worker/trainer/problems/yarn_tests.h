@@ -21,18 +21,21 @@ class YarnTests {
 
   int Parts(int length) const { return static_cast<int>(tests_.at(length).parts.size()); }
   Batch Part(int length, int part) const;
+  // The windows of a length, in order; of a document's text, without its own BOS.
+  const std::vector<Window>& Windows(int length) const { return tests_.at(length).windows; }
+  // Predictions that count.
+  int64_t OutputsOf(const Window& window) const { return window.predicted(bos_.has_value()); }
 
  private:
   struct Tests {
-    std::vector<Window> windows;  // In order; of a document's text, without its own BOS.
+    std::vector<Window> windows;
     std::vector<size_t> parts;    // Where each begins.
   };
 
   Tests Choose(int length, int64_t stride, int64_t wanted) const;
   void Cut(Tests& tests, size_t windows_at_a_time) const;
-  // Ids that are fed, and predictions that count.
+  // Ids that are fed.
   int64_t TapeOf(const Window& window) const { return window.length() - (bos_ ? 0 : 1); }
-  int64_t OutputsOf(const Window& window) const { return window.predicted(bos_.has_value()); }
   // Of a document's ids: where its text begins.
   int64_t TextBegin(int64_t document) const;
 
