@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "proto/base/names.h"
+#include "proto/base/text.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/types/canonical.h"
 #include "scheduler/experiments/expansion.h"
 
@@ -82,16 +84,21 @@ absl::Status CheckSystem(const v1::System& system) {
   return absl::OkStatus();
 }
 
-// Two systems with the same job would be one row of a table in two places.
+// Two systems with the same job would be one row of a table in two places. It is named: whoever wrote a grid over a setting sees only by it that
+// this setting means nothing to some of the encodings.
 absl::Status CheckDistinct(std::vector<Expansion>& expansions, const std::vector<const v1::System*>& systems) {
   std::unordered_map<std::string, size_t> seen;
   for (size_t s = 0; s < systems.size(); ++s) {
     for (int64_t i = 0; i < expansions[s].size(); ++i) {
-      const auto [found, added] = seen.emplace(expansions[s].At(i).id.value, s);
+      const ExpandedJob job = expansions[s].At(i);
+      const auto [found, added] = seen.emplace(job.id.value, s);
       if (added) continue;
+      const std::string encoding = catalog::ToText({.name = job.spec.encoding(), .randomized = job.spec.randomized()});
       return absl::InvalidArgumentError(
-          fmt::format("systems.{}: has a job that the system '{}' has too, in all its settings\n  take one of the two out, or let them differ",
-                      systems[s]->name(), systems[found->second]->name()));
+          fmt::format("systems.{}: has a job that the system '{}' has too, whatever they differ in: {} {}, learning rate {}, seed {}\n"
+                      "  take one of the two out, let them differ in a setting that this job has, or leave '{}' to a sweep of its own",
+                      systems[s]->name(), systems[found->second]->name(), job.spec.task(), encoding, ShortestNumber(job.spec.learning_rate()), job.spec.seed(),
+                      encoding));
     }
   }
   return absl::OkStatus();

@@ -144,6 +144,26 @@ TEST(SystemsTest, RefusesSystemsThatAreNone) {
               HasSubstr("has a job that the system 'heads' has too"));
 }
 
+TEST(SystemsTest, OfASettingThatMeansNothingToAnEncodingTheJobThatTwoSystemsHaveIsNamed) {
+  v1::SweepSpec sweep = LlamaSweep();
+  sweep.set_experiment("algorithmic");
+  sweep.clear_data();
+  sweep.mutable_axes()->set_task(0, "even_pairs");
+  sweep.mutable_axes()->set_encoding(0, "alibi:randomized");
+  for (const int positions : {1024, 2048}) {
+    v1::System& system = *sweep.add_systems();
+    system.set_name("max_position-" + std::to_string(positions));
+    system.mutable_with()->mutable_positions()->set_max_position(positions);
+  }
+  ASSERT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+
+  sweep.mutable_axes()->add_encoding("alibi");
+
+  EXPECT_EQ(Refused(sweep),
+            "systems.max_position-2048: has a job that the system 'max_position-1024' has too, whatever they differ in: even_pairs alibi, learning rate 0.0004, seed 0\n"
+            "  take one of the two out, let them differ in a setting that this job has, or leave 'alibi' to a sweep of its own");
+}
+
 TEST(SystemsTest, WhatTheSweepIsRefusedForWithoutItsSystemsIsSaidOfTheSweep) {
   v1::SweepSpec sweep = LlamaSweep();
   for (const int layers : {1, 2}) {
