@@ -363,19 +363,4 @@ class WithFakeScheduler : public testing::Test {
   FakeScheduler scheduler_;
 };
 
-// Jobs of "narrow" and "wide" are in one column each, whatever is asked for: as the scheduler answers for systems by a setting.
-inline void AnswerBySystem(v1::Table& table, const std::string& narrow, const std::string& wide) {
-  table.clear_rows();
-  table.clear_columns();
-  table.clear_cells();
-  for (const char* system : {"narrow", "wide"}) table.add_rows()->set_key(system);
-  table.add_columns()->set_key(narrow);
-  if (wide == narrow) {
-    for (int i = 0; i < 2; ++i) table.add_cells()->set_jobs(1);
-    return;
-  }
-  table.add_columns()->set_key(wide);
-  for (const int jobs : {1, 0, 0, 1}) table.add_cells()->set_jobs(jobs);
-}
-
 }  // namespace longreach::client
