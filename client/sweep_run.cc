@@ -166,7 +166,7 @@ absl::Status SweepRun::Submit() {
       Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
       session_.embedded() != nullptr ? fmt::format("; store {}", Printable(session_.store())) : ""));
   SayIfNameIsTaken(session_, connection_, response);
-  SayWhichTestsAreWithinTraining(session_, submission_.spec());
+  SayOfTestLengths(session_, submission_.spec());
   if (sweep_.state() == "paused") {
     // Whoever types this wants it to run.
     session_.Say("it was paused and goes on now");

@@ -63,7 +63,7 @@ class PlanCommand final : public Command {
       } else {
         Print(session.out(), name, response->plan());
       }
-      SayWhichTestsAreWithinTraining(session, one.file.spec);
+      SayOfTestLengths(session, one.file.spec);
     }
     if (session.json()) {
       json.Finish();

@@ -49,7 +49,7 @@ class Submit final : public Command {
         Print(session, response);
       }
       SayIfNameIsTaken(session, *connection, response);
-      SayWhichTestsAreWithinTraining(session, one.file.spec);
+      SayOfTestLengths(session, one.file.spec);
       const v1::Sweep& sweep = response.sweep();
       all_done = all_done && sweep.counts().succeeded() == sweep.jobs();
     }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "client/commands/listings.h"
 #include "client/errors.h"
@@ -29,6 +31,32 @@ std::string TestsWithinTraining(const Lengths& trained, const Lengths& tested) {
   if (within == 0) return "";
   return fmt::format("{} of {} {} within the training lengths, {} to {}: a value over all lengths is of both", Thousands(within),
                      Count(tests.size(), "test length"), within == 1 ? "is" : "are", first, last);
+}
+
+// Dynamic NTK changes RoPE's base in sequences beyond the length of training. Nothing is said of tests that the sweep leaves to the defaults, which are
+// long, or of a published model's own length.
+bool DynamicNtkIsPlain(const v1::SweepSpec& sweep, const v1::SweepSpec& own) {
+  const v1::Positions &positions = sweep.positions(), &own_positions = own.positions();
+  const v1::Evaluation &tests = sweep.evaluation(), &own_tests = own.evaluation();
+  if ((own_positions.has_rope_scaling() ? own_positions : positions).rope_scaling() != "dynamic") return false;
+  const int32_t begins = (own_positions.has_original_length() ? own_positions : positions).original_length();
+  const Lengths& lengths = OwnOr(own_tests.lengths(), tests.lengths());
+  const auto is_beyond = [begins](int32_t length) { return length > begins; };
+  return begins > 0 && !lengths.empty() && std::ranges::none_of(lengths, is_beyond) &&
+         std::ranges::none_of(OwnOr(own_tests.passkey_lengths(), tests.passkey_lengths()), is_beyond) && tests.longbench().empty() && own_tests.longbench().empty();
+}
+
+void SayWhereDynamicNtkIsPlain(Session& session, const v1::SweepSpec& sweep) {
+  constexpr std::string_view kPlain = "no test is longer than positions.original_length, so that 'dynamic' is rope without scaling in all of them";
+  if (sweep.experiment() != "llama") return;
+  if (sweep.systems().empty() && DynamicNtkIsPlain(sweep, {})) session.Say(std::string(kPlain));
+  std::vector<std::string> systems;
+  for (const v1::System& system : sweep.systems()) {
+    if (DynamicNtkIsPlain(sweep, system.with())) systems.push_back(system.name());
+  }
+  if (systems.empty()) return;
+  const std::string others = systems.size() == 1 ? "" : fmt::format(" and {}", Count(static_cast<int64_t>(systems.size()) - 1, "other system"));
+  session.Say(fmt::format("system {}{}: {}", Printable(systems.front()), others, kPlain));
 }
 
 }  // namespace
@@ -68,7 +96,8 @@ void SayIfNameIsTaken(Session& session, Connection& connection, const v1::Submit
                           Count(others, "sweep"), name, others == 1 ? "was" : "were", ShortId(sweep.id())));
 }
 
-void SayWhichTestsAreWithinTraining(Session& session, const v1::SweepSpec& sweep) {
+void SayOfTestLengths(Session& session, const v1::SweepSpec& sweep) {
+  SayWhereDynamicNtkIsPlain(session, sweep);
   if (sweep.experiment() != "algorithmic") return;
   const Lengths& trained = sweep.training().lengths();
   const Lengths& tested = sweep.evaluation().lengths();

@@ -25,9 +25,9 @@ absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const Swe
 // Of a sweep that is new under a name that others have: that the name alone stands for none of them now, and what to do.
 void SayIfNameIsTaken(Session& session, Connection& connection, const v1::SubmitSweepResponse& submitted);
 
-// That tests of a sweep are of lengths that are trained on, where they are meant to be beyond these: in values over all lengths nobody
-// would see it. Of the kind 'algorithmic' alone: others are shown by length, and have one within for comparison.
-void SayWhichTestsAreWithinTraining(Session& session, const v1::SweepSpec& sweep);
+// What nobody would see in the values of a sweep. That tests are of lengths that are trained on, where they are meant to be beyond these: of the kind
+// 'algorithmic' alone, as others are shown by length, and have one within for comparison. And that tests are too short for dynamic NTK to begin.
+void SayOfTestLengths(Session& session, const v1::SweepSpec& sweep);
 
 // Where a file has several sweeps, the plan of each: none is submitted before the scheduler is known to take all of them.
 absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);

@@ -56,5 +56,30 @@ systems:
   EXPECT_THAT(Run({"plan", file}).err, HasSubstr("2 of 10 test lengths are within the training lengths, 1 to 12"));
 }
 
+TEST_F(SweepCallsTest, DynamicNtkThatNeverBeginsIsTold) {
+  constexpr const char* kPlain = "no test is longer than positions.original_length, so that 'dynamic' is rope without scaling in all of them\n";
+  TempFolder folder;
+  const auto said = [&](const std::string& command, const std::string& more, const std::string& lengths) {
+    const std::string file = folder.Write("dynamic.yaml", "name: dynamic\nexperiment: llama\ndata: words\naxes: {task: bytes, encoding: rope, learning_rate: 0.001, seed: 0}\n"
+                                                          "evaluation: {lengths: " + lengths + "}\n" + more);
+    return Run({command, file}).err;
+  };
+  const std::string dynamic = "positions: {rope_scaling: dynamic, rope_factor: 4, original_length: 128}\n";
+  for (const char* command : {"plan", "submit"}) {
+    EXPECT_THAT(said(command, dynamic, "[64, 128]"), HasSubstr(kPlain)) << command;
+    EXPECT_THAT(said(command, dynamic, "[64, 129]"), Not(HasSubstr("original_length"))) << command;
+  }
+  EXPECT_THAT(said("plan", "positions: {rope_scaling: yarn, rope_factor: 4, original_length: 128}\n", "128"), Not(HasSubstr("original_length")))
+      << "YaRN is another encoding at any length";
+  EXPECT_THAT(said("plan", "positions: {rope_scaling: dynamic, rope_factor: 4}\n", "128"), Not(HasSubstr("original_length"))) << "it is the folder's";
+  // A system's own settings, and what it has of all.
+  const std::string systems = "systems:\n  - {name: plain, with: {positions: {rope_scaling: none, rope_factor: 1}}}\n"
+                              "  - {name: longer, with: {evaluation: {lengths: 256}}}\n  - {name: early, with: {positions: {original_length: 32}}}\n"
+                              "  - {name: never, with: {positions: {rope_scaling: dynamic}}}\n";
+  EXPECT_THAT(said("plan", dynamic + systems, "128"), HasSubstr(std::string("system never: ") + kPlain));
+  EXPECT_THAT(said("plan", dynamic + systems + "  - {name: nor, with: {evaluation: {lengths: 64}}}\n", "128"),
+              HasSubstr(std::string("system never and 1 other system: ") + kPlain));
+}
+
 }  // namespace
 }  // namespace longreach::client
