@@ -242,6 +242,10 @@ absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep, const Revisi
   if (!sweep.systems().empty()) return OfSystems(sweep, revisions);
   Expansion expansion(revisions);
   ASSIGN_OR_RETURN(expansion.kind_, KindOf(sweep.experiment(), ""));
+  if (sweep.axes().learning_rate().empty() && sweep.training().has_steps() && sweep.training().steps() == 0) {
+    return Refuse("", "axes.learning_rate", "no value; nothing is trained (training.steps: 0), but a job has one, and so have those of its inputs that name none\n"
+                                            "  set any, the same in all such sweeps, as in --set learning_rate=1e-4, so that the same test is one job");
+  }
   RETURN_IF_ERROR(CheckAxes(sweep.axes(), "", true));
   ASSIGN_OR_RETURN(expansion.size_, CountJobs(sweep.axes()));
   if (!sweep.inputs().empty() && expansion.size_ > kMaxJobsWithInputs) {

@@ -127,6 +127,15 @@ TEST(ExpansionTest, RefusesNamesThatCommandsCannotTake) {
   EXPECT_THAT(refused(std::string(65, 'a')), HasSubstr("at most 64"));
 }
 
+TEST(ExpansionTest, WhereNothingIsTrainedALearningRateIsAskedForWithWhatToWrite) {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_axes()->clear_learning_rate();
+  EXPECT_EQ(Refusal(sweep), "axes.learning_rate: no value; give at least one, as in --set learning_rate=VALUE");
+  sweep.mutable_training()->set_steps(0);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("axes.learning_rate: no value; nothing is trained (training.steps: 0), but a job has one"));
+  EXPECT_THAT(Refusal(sweep), HasSubstr("\n  set any, the same in all such sweeps, as in --set learning_rate=1e-4"));
+}
+
 TEST(ExpansionTest, RefusesEmptyAxesAndDuplicates) {
   const auto refused = [](auto change) {
     v1::SweepSpec sweep = Sweep();
