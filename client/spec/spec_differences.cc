@@ -11,7 +11,7 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// Collects the paths of what differs: "training.steps", "systems.nope.with.data".
+// Collects the paths of what differs: "training.steps", "systems.nope.with.data" of a system that both have.
 class Paths final : public MessageDifferencer::Reporter {
  public:
   using Message = google::protobuf::Message;
@@ -60,7 +60,16 @@ class Paths final : public MessageDifferencer::Reporter {
       // Lists of groups have names: systems, inputs.
       words.push_back(at->GetReflection()->GetString(*at, at->GetDescriptor()->FindFieldByName("name")));
     }
+    if (path.size() == 1 && path.front().field->name() == "systems") return InsertSystem(*at);
     Insert(words, path.back().field->message_type() == nullptr ? nullptr : at);
+  }
+
+  // What a system that the other one lacks is trained and tested with, by the paths that a sweep's own settings have: a grid has hundreds of
+  // systems, whose names say the same.
+  void InsertSystem(const Message& system) {
+    const Message& with = system.GetReflection()->GetMessage(system, system.GetDescriptor()->FindFieldByName("with"));
+    if (with.ByteSizeLong() == 0) paths_.insert("systems");
+    else Insert({}, &with);
   }
 
   // Of a group that the other one lacks, its fields.

@@ -41,5 +41,24 @@ TEST(SpecDifferencesTest, WhatOnlyTheFirstHasIsSeenTheOtherWayRound) {
   EXPECT_EQ(FieldsThatDiffer(other, Spec()), std::set<std::string>{"training.steps"});
 }
 
+TEST(SpecDifferencesTest, OfSystemsThatTheOtherLacksWhatTheySetIsNamedOnce) {
+  v1::SweepSpec grid = Spec();
+  for (const int layers : {1, 2}) {
+    v1::System& system = *grid.add_systems();
+    system.set_name("layers-" + std::to_string(layers));
+    system.mutable_with()->mutable_axes()->add_learning_rate(0.1);
+    system.mutable_with()->mutable_model()->set_layers(layers);
+    system.mutable_with()->add_inputs()->set_name("weights");
+  }
+  EXPECT_EQ(FieldsThatDiffer(Spec(), grid), (std::set<std::string>{"inputs", "learning_rate", "model.layers"}));
+  EXPECT_TRUE(FieldsThatDiffer(grid, Spec()).empty()) << "a system less is a row less";
+
+  v1::SweepSpec other = grid;
+  other.mutable_systems(0)->mutable_with()->mutable_model()->set_layers(5);
+  EXPECT_EQ(FieldsThatDiffer(grid, other), std::set<std::string>{"systems.layers-1.with.model.layers"}) << "both have that system";
+  other.add_systems()->set_name("as-it-is");
+  EXPECT_EQ(FieldsThatDiffer(grid, other), (std::set<std::string>{"systems", "systems.layers-1.with.model.layers"}));
+}
+
 }  // namespace
 }  // namespace longreach::client
