@@ -28,7 +28,7 @@ class Paths final : public MessageDifferencer::Reporter {
   void ReportDeleted(const Message&, const Message&, const Fields& path) override {
     // A system less is a row less.
     if (path.size() == 1 && path.front().field->name() == "systems") return;
-    if (path.back().field->is_repeated() && HasSome(path)) Add(path, false);
+    if (!path.back().field->is_repeated() || HasSome(path)) Add(path, false);
   }
 
   const std::set<std::string>& paths() const { return paths_; }
@@ -61,7 +61,7 @@ class Paths final : public MessageDifferencer::Reporter {
       words.push_back(at->GetReflection()->GetString(*at, at->GetDescriptor()->FindFieldByName("name")));
     }
     if (path.size() == 1 && path.front().field->name() == "systems") return InsertSystem(*at);
-    Insert(words, path.back().field->message_type() == nullptr ? nullptr : at);
+    Insert(words, path.back().field->message_type() == nullptr ? nullptr : at, ours);
   }
 
   // What a system that the other one lacks is trained and tested with, by the paths that a sweep's own settings have: a grid has hundreds of
@@ -69,18 +69,19 @@ class Paths final : public MessageDifferencer::Reporter {
   void InsertSystem(const Message& system) {
     const Message& with = system.GetReflection()->GetMessage(system, system.GetDescriptor()->FindFieldByName("with"));
     if (with.ByteSizeLong() == 0) paths_.insert("systems");
-    else Insert({}, &with);
+    else Insert({}, &with, true);
   }
 
-  // Of a group that the other one lacks, its fields.
-  void Insert(std::vector<std::string> words, const Message* group) {
+  // Of a group that the other one lacks, its fields; `lists`: those with several values, too.
+  void Insert(std::vector<std::string> words, const Message* group, bool lists) {
     std::vector<const google::protobuf::FieldDescriptor*> fields;
     if (group != nullptr) group->GetReflection()->ListFields(*group, &fields);
     for (const google::protobuf::FieldDescriptor* field : fields) {
+      if (field->is_repeated() && !lists) continue;
       std::vector<std::string> longer = words;
       longer.push_back(field->name());
       const bool deeper = field->message_type() != nullptr && !field->is_repeated();
-      Insert(longer, deeper ? &group->GetReflection()->GetMessage(*group, field) : nullptr);
+      Insert(longer, deeper ? &group->GetReflection()->GetMessage(*group, field) : nullptr, lists);
     }
     if (!fields.empty()) return;
     // Axes go by their bare names.

@@ -34,11 +34,21 @@ TEST(SpecDifferencesTest, FieldsAreNamedByTheirPaths) {
   EXPECT_EQ(FieldsThatDiffer(Spec(), other), (std::set<std::string>{"model.layers", "seed", "training.steps"}));
 }
 
-TEST(SpecDifferencesTest, WhatOnlyTheFirstHasIsSeenTheOtherWayRound) {
+TEST(SpecDifferencesTest, WhatOnlyTheFirstHasIsTheDefaultAgainInTheOther) {
   v1::SweepSpec other = Spec();
-  other.mutable_training()->clear_steps();
-  EXPECT_TRUE(FieldsThatDiffer(Spec(), other).empty());
+  other.clear_training();
+  EXPECT_EQ(FieldsThatDiffer(Spec(), other), std::set<std::string>{"training.steps"});
   EXPECT_EQ(FieldsThatDiffer(other, Spec()), std::set<std::string>{"training.steps"});
+
+  other.mutable_training()->set_batch_size(8);
+  EXPECT_EQ(FieldsThatDiffer(Spec(), other), (std::set<std::string>{"training.batch_size", "training.steps"}));
+}
+
+TEST(SpecDifferencesTest, AListThatOnlyTheFirstHasMayBeTheDefaultAndIsSeenTheOtherWayRound) {
+  v1::SweepSpec before = Spec();
+  before.mutable_evaluation()->add_lengths(41);
+  EXPECT_TRUE(FieldsThatDiffer(before, Spec()).empty());
+  EXPECT_EQ(FieldsThatDiffer(Spec(), before), std::set<std::string>{"evaluation.lengths"});
 }
 
 TEST(SpecDifferencesTest, OfSystemsThatTheOtherLacksWhatTheySetIsNamedOnce) {

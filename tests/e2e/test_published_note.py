@@ -25,6 +25,12 @@ def test_other_settings_are_named(home):
     assert len(found) == 1 and found[0].endswith("in seed, training.steps"), found
 
 
+def test_a_setting_that_is_the_default_of_its_kind_again_is_named(home):
+    run_cli(home, "submit", "nope-table-1", "--set", "evaluation.stride=0", "--store", home.path / "s.db")
+    found = [note for note in notes(home, "nope-table-1") if NOTE in note]
+    assert len(found) == 1 and found[0].endswith("in evaluation.stride"), found
+
+
 def test_published_rows_that_a_preset_has_not_are_named(home):
     run_cli(home, "submit", "nope-table-1", "--store", home.path / "s.db")
     assert "8 published values stand beside no row: rope-dynamic, rope-yarn" in notes(home, "nope-table-1")
