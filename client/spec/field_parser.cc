@@ -289,15 +289,13 @@ std::string SuggestPath(std::string_view path, const Descriptor& root) {
   const size_t with = path.find(kWith);
   const std::string_view system = with == path.npos ? std::string_view() : path.substr(0, with + kWith.size());
   const std::string_view within = path.substr(system.size());
+  const std::vector<std::string> paths = SettablePaths(root);
+  for (const std::string& known : paths) {
+    if (path.starts_with(known + ".")) return fmt::format("did you mean '{}', which has no fields below it?", known);
+  }
   std::string meant = FieldCalled(within, root);
   if (meant.empty()) meant = FieldNear(within, root);
-  if (meant.empty()) {
-    const std::vector<std::string> paths = SettablePaths(root);
-    for (const std::string& known : paths) {
-      if (path.starts_with(known + ".")) return fmt::format("did you mean '{}', which has no fields below it?", known);
-    }
-    return DidYouMean(path, paths);
-  }
+  if (meant.empty()) return DidYouMean(path, paths);
   if (system.empty() && meant.starts_with(kAxes)) meant.erase(0, kAxes.size());
   return fmt::format("did you mean '{}{}'?", Printable(system), meant);
 }

@@ -41,11 +41,11 @@ TEST_F(PlotTest, LinesHaveTheOrderOfTheTableThatTheSweepWasSubmittedWith) {
   EXPECT_THAT(scheduler_.table_request.table().row_order(), ElementsAre("rope", "alibi"));
 
   kept.set_columns("seed,encoding");
-  EXPECT_EQ(Run("a.vl.json").code, kDone);
+  EXPECT_EQ(Run("b.vl.json").code, kDone);
   EXPECT_THAT(scheduler_.table_request.table().row_order(), ElementsAre("rope", "alibi")) << "one of several axes";
   kept.clear_rows();
   kept.clear_columns();
-  EXPECT_EQ(Run("a.vl.json").code, kDone);
+  EXPECT_EQ(Run("c.vl.json").code, kDone);
   EXPECT_THAT(scheduler_.table_request.table().row_order(), ElementsAre("rope", "alibi")) << "its usual columns";
 }
 

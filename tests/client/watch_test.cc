@@ -197,17 +197,17 @@ TEST_F(WatchTest, WhoLooksOrWaitsIsToldOfJobsThatDoNotCome) {
   v1::SweepUpdate update;
   *update.mutable_sweep() = scheduler_.sweep;
   update.mutable_sweep()->mutable_counts()->set_waiting(3);
-  update.add_running();
+  update.mutable_sweep()->mutable_counts()->set_queued(1);
   update.set_stalled("Of the sweep 'table-b1' 3 jobs are to come, or end it with 'longreach cancel aaaaaaaa'.");
-  update.set_finished(false);
   scheduler_.updates = {update};
-  scheduler_.watch_stays_open = false;
   const std::string told = "Of the sweep 'table-b1' 3 jobs are to come, or end it with 'longreach cancel aaaaaaaa --scheduler " + scheduler_.address() + "'.\n";
 
-  for (const char* command : {"status", "watch", "wait"}) {
-    const Outcome outcome = Run({command});
+  for (const char* command : {"watch", "wait"}) {
+    const Outcome outcome = RunAndInterrupt({command}, SIGINT, scheduler_.explained);
     EXPECT_THAT(outcome.out + outcome.err, HasSubstr(told)) << command;
   }
+  scheduler_.watch_stays_open = false;
+  EXPECT_THAT(Run({"status"}).out, HasSubstr(told));
   scheduler_.updates[0].clear_stalled();
   EXPECT_THAT(Run({"status"}).out, testing::Not(HasSubstr("to come")));
 }
