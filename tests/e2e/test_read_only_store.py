@@ -83,8 +83,7 @@ def test_who_only_looks_is_answered_as_its_owner(home, other, archive):
 
 def test_completion_reads_a_copy_of_ones_own_store(home, archive):
     before = everything_in(archive.parent)
-    with harness.variables(LONGREACH_STORE=archive):
-        completed = run(home, BIN / "longreach", "__complete", "--", "results", "")
+    completed = run(home, "env", f"LONGREACH_STORE={archive}", BIN / "longreach", "__complete", "--", "results", "")
     assert completed.code == 0 and "\nnoop\t" in completed.out, completed
     assert everything_in(archive.parent) == before
 
