@@ -66,7 +66,7 @@ def test_every_answer_has_its_headers_and_strangers_get_none(home, fault):
                 elif key == "" and target != "/vega.js":
                     assert status == 403, target
                 assert method != "HEAD" or body == b""
-    assert len(PAGES) == 16
+    assert len(PAGES) == 17
     # No script and no style stands in a page itself, which the policy would refuse.
     index = get(dashboard, "/")[2].decode()
     assert not re.search(r"<script(?![^>]*src=)|<style| style=| on\w+=", index)
