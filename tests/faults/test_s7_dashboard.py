@@ -15,7 +15,7 @@ from hostile_store import fill, hold
 FIELDS = {"content-security-policy", "x-content-type-options", "x-frame-options", "cross-origin-resource-policy", "cross-origin-opener-policy", "referrer-policy"}
 PAGES = sorted(f"/{path.name}" for path in (ROOT / "client/dashboard/page").glob("*.*") if path.name != "index.html")
 QUESTIONS = ["/api/sweeps", "/api/workers", "/api/place", "/api/metrics", "/api/status?sweep=last", "/api/jobs?sweep=last", "/api/results?sweep=last", "/api/plot?sweep=last",
-             "/api/job?job=aaaa", "/api/explain?job=aaaa", "/api/logs?job=aaaa"]
+             "/api/job?job=aaaa", "/api/explain?job=aaaa", "/api/logs?job=aaaa", "/api/values?sweep=last", "/api/between?sweep=last"]
 ON_A_GRPC_PORT = (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /index.html HTTP/1.0\r\n\r\n", b"OPTIONS * HTTP/1.1\r\nHost: evil.example\r\n\r\n",
                   b"POST /longreach.v1.Longreach/GetInfo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
 
