@@ -65,7 +65,9 @@ void ExpectAttention(int tape, Order order) {
     tile.Put(2, v, 1);
   };
   const auto terms_of = [&](int head) {
-    return HeadTerms{terms.table_of_kernel.data() + head * kTable, terms.slopes_of_kernel.data() + head * kTable, rotation_of_kernel.data()};
+    // Kinds without terms have none of any head.
+    const auto of_head = [head](const auto& of_heads) { return of_heads.empty() ? nullptr : of_heads.data() + head * kTable; };
+    return HeadTerms{of_head(terms.table_of_kernel), of_head(terms.slopes_of_kernel), rotation_of_kernel.data()};
   };
 
   fill();
