@@ -3,8 +3,6 @@
 set(LONGREACH_SANITIZE "" CACHE STRING "address (with undefined behaviour) or thread; empty for none")
 if(LONGREACH_SANITIZE STREQUAL "address")
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined>")
-  # clang calls it an overflow that the kernels step on from a table which is not there, and never read.
-  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fno-sanitize=pointer-overflow>")
   add_link_options(-fsanitize=address,undefined)
 elseif(LONGREACH_SANITIZE STREQUAL "thread")
   # Boost.Asio's fences, which g++ warns of, stand beside a mutex that the sanitizer does see.

@@ -175,8 +175,8 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int row0, int
     // Of the bias and its slopes, by key - query of g = c = 0 in the block of keys and the tile of queries: [0] -8 and -9, [1] 0 and -1, [2] 8 and 7.
     // The keys of the next block are 16 on, so its first pair is the last one of this.
     float bias[3][2] = {}, slopes[3][2] = {};
-    const float* const bias_at = terms.table + kSpan + g - t;
-    const float* const slopes_at = terms.slopes + kSpan + g - t;
+    const float* const bias_at = HasBias(kPositional) ? terms.table + kSpan + g - t : nullptr;
+    const float* const slopes_at = kPositional == Positional::kTrainedBias ? terms.slopes + kSpan + g - t : nullptr;
     if constexpr (HasBias(kPositional)) {
       bias[2][0] = bias_at[-8];
       bias[2][1] = bias_at[-9];
