@@ -10,7 +10,7 @@
 #include "client/commands/listings.h"
 #include "client/output/text.h"
 #include "client/spec/field_notes.h"
-#include "client/spec/field_parser.h"
+#include "client/spec/field_paths.h"
 #include "client/spec/spec_reader.h"
 #include "proto/base/names.h"
 #include "proto/base/text.h"
@@ -27,7 +27,7 @@ namespace {
 // A shell waits for the answer with every key.
 constexpr std::chrono::milliseconds kPatience{300};
 constexpr uintmax_t kMostBytesCopied = uintmax_t{128} << 20;
-constexpr int kMostJobs = 100;
+constexpr int kMostJobsOffered = 100;
 constexpr size_t kJobDigits = 12;
 
 // A store with its log.
@@ -221,7 +221,7 @@ class Completer {
     if (connection == nullptr) return;
     v1::ListJobsRequest request;
     request.set_sweep("last");
-    request.set_limit(kMostJobs);
+    request.set_limit(kMostJobsOffered);
     const auto response = connection->Call(&Connection::Stub::ListJobs, request, std::chrono::seconds(1));
     if (!response.ok()) return;
     for (const v1::Job& job : response->jobs()) {

@@ -9,6 +9,7 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/spec/field_paths.h"
 #include "client/spec/meant_field.h"
 #include "client/spec/numbers.h"
 #include "proto/base/text.h"
@@ -256,17 +257,6 @@ absl::StatusOr<std::vector<std::string>> ValuesOf(std::string_view text, const F
   return values;
 }
 
-void CollectPaths(const Descriptor& message, const std::string& prefix, std::vector<std::string>& paths) {
-  for (int i = 0; i < message.field_count(); ++i) {
-    const FieldDescriptor& field = *message.field(i);
-    if (field.message_type() == nullptr) {
-      paths.push_back(prefix + field.name());
-    } else if (!field.is_repeated() && field.name() != "axes") {
-      CollectPaths(*field.message_type(), prefix + field.name() + ".", paths);
-    }
-  }
-}
-
 std::vector<std::string> AxesOf(const Descriptor& root) {
   const FieldDescriptor* axes = root.FindFieldByName("axes");
   return axes == nullptr ? std::vector<std::string>() : FieldNames(*axes->message_type());
@@ -283,7 +273,6 @@ std::string FieldsOf(const Descriptor& group) {
 
 // What to write instead of `path`.
 std::string SuggestPath(std::string_view path, const Descriptor& root) {
-  constexpr std::string_view kAxes = "axes.";
   // A system's fields go by their whole paths.
   constexpr std::string_view kWith = ".with.";
   const size_t with = path.find(kWith);
@@ -296,7 +285,7 @@ std::string SuggestPath(std::string_view path, const Descriptor& root) {
   std::string meant = FieldCalled(within, root);
   if (meant.empty()) meant = FieldNear(within, root);
   if (meant.empty()) return DidYouMean(path, paths);
-  if (system.empty() && meant.starts_with(kAxes)) meant.erase(0, kAxes.size());
+  if (system.empty() && meant.starts_with(kAxesGroup)) meant.erase(0, kAxesGroup.size());
   return fmt::format("did you mean '{}{}'?", Printable(system), meant);
 }
 
@@ -415,21 +404,6 @@ absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
     settings.clear();
   }
   return unknown();
-}
-
-std::vector<std::string> SettablePaths(const Descriptor& root) {
-  std::vector<std::string> paths;
-  if (const FieldDescriptor* axes = root.FindFieldByName("axes"); axes != nullptr) {
-    paths = FieldNames(*axes->message_type());
-  }
-  CollectPaths(root, "", paths);
-  return paths;
-}
-
-std::vector<std::string> FieldNames(const Descriptor& message) {
-  std::vector<std::string> names;
-  for (int i = 0; i < message.field_count(); ++i) names.push_back(message.field(i)->name());
-  return names;
 }
 
 }  // namespace longreach::client

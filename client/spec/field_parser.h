@@ -41,10 +41,4 @@ struct FieldRef {
 // INVALID_ARGUMENT: no such field (with a suggestion), or one that text cannot set (a group).
 absl::StatusOr<FieldRef> FindField(std::string_view path, google::protobuf::Message& root);
 
-// Paths of all fields that text can set, axes by their bare names first.
-std::vector<std::string> SettablePaths(const google::protobuf::Descriptor& root);
-
-// Names of the fields of a message, in the order of the proto file.
-std::vector<std::string> FieldNames(const google::protobuf::Descriptor& message);
-
 }  // namespace longreach::client

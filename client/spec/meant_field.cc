@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "client/spec/field_paths.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
 namespace {
 
 using google::protobuf::Descriptor;
-using google::protobuf::FieldDescriptor;
-
-constexpr std::string_view kAxes = "axes.";
 
 // What a field is called elsewhere, where that is no misspelling of its name here.
 struct OtherName {
@@ -61,22 +59,13 @@ constexpr OtherName kOtherNames[] = {
 
 std::string_view LastName(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
-// Of all fields but groups.
-void CollectPaths(const Descriptor& message, const std::string& prefix, std::vector<std::string>& paths) {
-  for (int i = 0; i < message.field_count(); ++i) {
-    const FieldDescriptor& field = *message.field(i);
-    if (field.message_type() == nullptr || field.is_repeated()) paths.push_back(prefix + field.name());
-    else CollectPaths(*field.message_type(), prefix + field.name() + ".", paths);
-  }
-}
-
 // The field of this name that was meant by `path`.
-std::string FieldOfName(std::string_view name, std::string_view path, const std::vector<std::string>& paths) {
+std::string FieldOfName(std::string_view name, std::string_view path, const std::vector<FieldPath>& paths) {
   std::vector<std::string> named;
-  for (const std::string& one : paths) {
-    if (LastName(one) != name) continue;
-    if (one.starts_with(kAxes)) return one;
-    named.push_back(one);
+  for (const FieldPath& one : paths) {
+    if (LastName(one.path) != name) continue;
+    if (one.path.starts_with(kAxesGroup)) return one.path;
+    named.push_back(one.path);
   }
   if (named.size() < 2) return named.empty() ? "" : named.front();
   const std::string nearest = ClosestWord(path, named);
@@ -86,8 +75,7 @@ std::string FieldOfName(std::string_view name, std::string_view path, const std:
 }  // namespace
 
 std::string FieldCalled(std::string_view path, const Descriptor& root) {
-  std::vector<std::string> paths;
-  CollectPaths(root, "", paths);
+  const std::vector<FieldPath> paths = FieldPaths(root);
   const std::string_view name = LastName(path);
   const auto* const other = std::ranges::find(kOtherNames, name, &OtherName::name);
   const std::string exact = FieldOfName(name, path, paths);
@@ -95,15 +83,14 @@ std::string FieldCalled(std::string_view path, const Descriptor& root) {
 }
 
 std::string FieldNear(std::string_view path, const Descriptor& root) {
-  std::vector<std::string> paths;
-  CollectPaths(root, "", paths);
+  const std::vector<FieldPath> paths = FieldPaths(root);
   const std::string_view name = LastName(path);
   const std::string_view group = path.substr(0, path.size() - name.size());
   std::vector<std::string> own;
   std::vector<std::string> all;
-  for (const std::string& one : paths) {
-    all.emplace_back(LastName(one));
-    if (!group.empty() && one.starts_with(group) && one.size() == group.size() + all.back().size()) own.push_back(all.back());
+  for (const auto& [path_of_one, field] : paths) {
+    all.emplace_back(LastName(path_of_one));
+    if (!group.empty() && path_of_one.starts_with(group) && path_of_one.size() == group.size() + all.back().size()) own.push_back(all.back());
   }
   std::string nearest = ClosestWord(name, own);
   if (!nearest.empty()) return std::string(group) + nearest;

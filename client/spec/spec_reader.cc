@@ -14,6 +14,7 @@
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/field_parser.h"
+#include "client/spec/field_paths.h"
 #include "client/spec/meant_field.h"
 #include "client/spec/parts.h"
 #include "proto/base/names.h"

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
-#include "client/spec/field_parser.h"
+#include "client/spec/field_paths.h"
 #include "longreach/v1/spec.pb.h"
 
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
-using testing::UnorderedElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAreArray;
 
 FieldNote NoteOf(const std::string& path) {
   for (FieldNote& note : FieldNotes()) {

@@ -7,13 +7,14 @@
 
 #include "client/errors.h"
 #include "client/spec/field_parser.h"
+#include "client/spec/field_paths.h"
 #include "client/spec/spec_reader.h"
 
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 v1::SweepSpec Base() {
   v1::SweepSpec spec;
@@ -33,7 +34,7 @@ absl::Status Apply(const std::vector<std::string>& overrides, v1::SweepSpec& spe
   return status;
 }
 
-std::string Refusal(const std::vector<std::string>& overrides) {
+std::string OverrideRefusal(const std::vector<std::string>& overrides) {
   v1::SweepSpec spec = Base();
   const absl::Status status = Apply(overrides, spec);
   EXPECT_EQ(ExitCodeOf(status), kUsage) << status;
@@ -104,61 +105,61 @@ TEST(OverrideTest, AnInputThatIsNotThereIsNotMade) {
 }
 
 TEST(OverrideTest, SpeaksOfTheArgumentTheValueAndTheNextStep) {
-  EXPECT_EQ(Refusal({"encoding=roep"}),
+  EXPECT_EQ(OverrideRefusal({"encoding=roep"}),
             "error: --set encoding: unknown encoding 'roep'\n"
             "  did you mean 'rope'? 'longreach list encodings' shows all of them\n");
-  EXPECT_THAT(Refusal({"training.steps=many"}),
+  EXPECT_THAT(OverrideRefusal({"training.steps=many"}),
               HasSubstr("--set training.steps: 'many' is not a whole number"));
-  EXPECT_THAT(Refusal({"training.steps=1,x"}), HasSubstr("--set training.steps: 'x' is not a whole number"));
-  EXPECT_THAT(Refusal({"training.steps="}), HasSubstr("'' is not a whole number"));
-  EXPECT_THAT(Refusal({"seed="}), HasSubstr("--set seed: a list without a value"));
+  EXPECT_THAT(OverrideRefusal({"training.steps=1,x"}), HasSubstr("--set training.steps: 'x' is not a whole number"));
+  EXPECT_THAT(OverrideRefusal({"training.steps="}), HasSubstr("'' is not a whole number"));
+  EXPECT_THAT(OverrideRefusal({"seed="}), HasSubstr("--set seed: a list without a value"));
 }
 
 TEST(OverrideTest, ANumberThatIsWrittenOtherwiseIsSaidAsItIsWrittenHere) {
   for (const auto& [written, meant] : {std::pair("40k", "40000"), std::pair("2M", "2000000"), std::pair("1.5k", "1500"), std::pair("1_000", "1000"), std::pair("1e3", "1000")}) {
-    EXPECT_THAT(Refusal({std::string("training.steps=") + written}), HasSubstr(std::string("whole numbers look like 2000000; write ") + meant + "\n")) << written;
+    EXPECT_THAT(OverrideRefusal({std::string("training.steps=") + written}), HasSubstr(std::string("whole numbers look like 2000000; write ") + meant + "\n")) << written;
   }
   for (const char* unclear : {"many", "1.5", "k", "1e300", "inf", "nan", "_", "-"}) {
-    EXPECT_THAT(Refusal({std::string("training.steps=") + unclear}), HasSubstr("\n  whole numbers look like 2000000\n")) << unclear;
+    EXPECT_THAT(OverrideRefusal({std::string("training.steps=") + unclear}), HasSubstr("\n  whole numbers look like 2000000\n")) << unclear;
   }
-  for (const char* range : {"0-2", "range(3)"}) EXPECT_THAT(Refusal({std::string("seed=") + range}), HasSubstr("a range is written 0..2")) << range;
+  for (const char* range : {"0-2", "range(3)"}) EXPECT_THAT(OverrideRefusal({std::string("seed=") + range}), HasSubstr("a range is written 0..2")) << range;
 }
 
 TEST(OverrideTest, SuggestsThePathThatWasMeant) {
-  EXPECT_THAT(Refusal({"lr=1e-3"}), HasSubstr("did you mean 'learning_rate'?"));
-  EXPECT_THAT(Refusal({"training.lr=1e-3"}), HasSubstr("did you mean 'learning_rate'?"));
+  EXPECT_THAT(OverrideRefusal({"lr=1e-3"}), HasSubstr("did you mean 'learning_rate'?"));
+  EXPECT_THAT(OverrideRefusal({"training.lr=1e-3"}), HasSubstr("did you mean 'learning_rate'?"));
 
-  EXPECT_THAT(Refusal({"steps=5"}),
+  EXPECT_THAT(OverrideRefusal({"steps=5"}),
               HasSubstr("--set steps: unknown field 'steps'\n  did you mean 'training.steps'? a sweep has: name, experiment, "));
-  EXPECT_THAT(Refusal({"training.stepps=5"}), HasSubstr("did you mean 'training.steps'? 'training' has: steps, batch_size, "));
-  EXPECT_THAT(Refusal({"training.stepz=5"}), HasSubstr("did you mean 'training.steps'?"));
-  EXPECT_THAT(Refusal({"trainig.steps=5"}), HasSubstr("did you mean 'training.steps'?"));
-  EXPECT_THAT(Refusal({"training=5"}),
+  EXPECT_THAT(OverrideRefusal({"training.stepps=5"}), HasSubstr("did you mean 'training.steps'? 'training' has: steps, batch_size, "));
+  EXPECT_THAT(OverrideRefusal({"training.stepz=5"}), HasSubstr("did you mean 'training.steps'?"));
+  EXPECT_THAT(OverrideRefusal({"trainig.steps=5"}), HasSubstr("did you mean 'training.steps'?"));
+  EXPECT_THAT(OverrideRefusal({"training=5"}),
               HasSubstr("'training' is a group of fields\n  set one of them: steps, "));
-  EXPECT_THAT(Refusal({"inputs.name=5"}), HasSubstr("can only be written in a sweep file"));
-  EXPECT_THAT(Refusal({"training.steps.x=5"}), HasSubstr("unknown field 'training.steps.x'\n  did you mean 'training.steps', which has no fields below it? 'training' has"));
-  EXPECT_THAT(Refusal({"data.name=x"}), HasSubstr("unknown field 'data.name'\n  did you mean 'data', which has no fields below it? a sweep has: "));
-  EXPECT_THAT(Refusal({"training.=5"}), HasSubstr("unknown field"));
+  EXPECT_THAT(OverrideRefusal({"inputs.name=5"}), HasSubstr("can only be written in a sweep file"));
+  EXPECT_THAT(OverrideRefusal({"training.steps.x=5"}), HasSubstr("unknown field 'training.steps.x'\n  did you mean 'training.steps', which has no fields below it? 'training' has"));
+  EXPECT_THAT(OverrideRefusal({"data.name=x"}), HasSubstr("unknown field 'data.name'\n  did you mean 'data', which has no fields below it? a sweep has: "));
+  EXPECT_THAT(OverrideRefusal({"training.=5"}), HasSubstr("unknown field"));
 }
 
 TEST(OverrideTest, SuggestsAnAxisWhereverItWasLookedFor) {
-  EXPECT_THAT(Refusal({"training.learning_rate=1e-3"}), HasSubstr("unknown field 'training.learning_rate'\n  did you mean 'learning_rate'? 'training' has: "));
-  EXPECT_THAT(Refusal({"model.encoding=rope"}), HasSubstr("did you mean 'encoding'?"));
-  EXPECT_THAT(Refusal({"axes.seeds=1"}), HasSubstr("did you mean 'seed'? 'axes' has: task, encoding, learning_rate, seed"));
-  EXPECT_THAT(Refusal({"rate=1"}), HasSubstr("a sweep has: name, experiment, axes (task, encoding, learning_rate, seed), "));
+  EXPECT_THAT(OverrideRefusal({"training.learning_rate=1e-3"}), HasSubstr("unknown field 'training.learning_rate'\n  did you mean 'learning_rate'? 'training' has: "));
+  EXPECT_THAT(OverrideRefusal({"model.encoding=rope"}), HasSubstr("did you mean 'encoding'?"));
+  EXPECT_THAT(OverrideRefusal({"axes.seeds=1"}), HasSubstr("did you mean 'seed'? 'axes' has: task, encoding, learning_rate, seed"));
+  EXPECT_THAT(OverrideRefusal({"rate=1"}), HasSubstr("a sweep has: name, experiment, axes (task, encoding, learning_rate, seed), "));
 }
 
 TEST(OverrideTest, KnowsWhatFieldsAreCalledElsewhere) {
-  EXPECT_THAT(Refusal({"model.lr=1e-3"}), HasSubstr("did you mean 'learning_rate'?"));
-  EXPECT_THAT(Refusal({"batch=3"}), HasSubstr("did you mean 'training.batch_size'?"));
-  EXPECT_THAT(Refusal({"num_layers=3"}), HasSubstr("did you mean 'model.layers'?"));
-  EXPECT_THAT(Refusal({"step=3"}), HasSubstr("did you mean 'training.steps'?"));
+  EXPECT_THAT(OverrideRefusal({"model.lr=1e-3"}), HasSubstr("did you mean 'learning_rate'?"));
+  EXPECT_THAT(OverrideRefusal({"batch=3"}), HasSubstr("did you mean 'training.batch_size'?"));
+  EXPECT_THAT(OverrideRefusal({"num_layers=3"}), HasSubstr("did you mean 'model.layers'?"));
+  EXPECT_THAT(OverrideRefusal({"step=3"}), HasSubstr("did you mean 'training.steps'?"));
 }
 
 TEST(OverrideTest, SuggestsAFieldOfAnotherGroup) {
-  EXPECT_THAT(Refusal({"training.layers=3"}), HasSubstr("did you mean 'model.layers'?"));
-  EXPECT_THAT(Refusal({"evaluaton.lengths=3"}), HasSubstr("did you mean 'evaluation.lengths'?"));
-  EXPECT_THAT(Refusal({"axes.steps=3"}), HasSubstr("did you mean 'training.steps'?"));
+  EXPECT_THAT(OverrideRefusal({"training.layers=3"}), HasSubstr("did you mean 'model.layers'?"));
+  EXPECT_THAT(OverrideRefusal({"evaluaton.lengths=3"}), HasSubstr("did you mean 'evaluation.lengths'?"));
+  EXPECT_THAT(OverrideRefusal({"axes.steps=3"}), HasSubstr("did you mean 'training.steps'?"));
 }
 
 TEST(OverrideTest, ASystemsSettingsAreBelowWith) {
@@ -174,23 +175,23 @@ TEST(OverrideTest, ASystemsSettingsAreBelowWith) {
 TEST(OverrideTest, KnowsEncodingsAndTasksAsPapersWriteThem) {
   for (const auto& [written, meant] : {std::pair("RoPE", "rope"), std::pair("ROPE:randomized", "rope"), std::pair("ALiBi", "alibi"), std::pair("sin/cos", "sin_cos"),
                                        std::pair("Log KERPLE", "log_kerple"), std::pair("NONE", "none")}) {
-    EXPECT_THAT(Refusal({std::string("encoding=") + written}), HasSubstr(std::string("did you mean '") + meant + "'?")) << written;
+    EXPECT_THAT(OverrideRefusal({std::string("encoding=") + written}), HasSubstr(std::string("did you mean '") + meant + "'?")) << written;
   }
-  EXPECT_THAT(Refusal({"task=Even Pairs"}), HasSubstr("did you mean 'even_pairs'?"));
-  EXPECT_THAT(Refusal({"task=parity"}), HasSubstr("did you mean 'parity_check'?"));
+  EXPECT_THAT(OverrideRefusal({"task=Even Pairs"}), HasSubstr("did you mean 'even_pairs'?"));
+  EXPECT_THAT(OverrideRefusal({"task=parity"}), HasSubstr("did you mean 'parity_check'?"));
   for (const char* written : {"rope_randomized", "Randomized RoPE", "rotary_randomized"}) {
-    EXPECT_THAT(Refusal({std::string("encoding=") + written}), HasSubstr("did you mean 'rope:randomized'?")) << written;
+    EXPECT_THAT(OverrideRefusal({std::string("encoding=") + written}), HasSubstr("did you mean 'rope:randomized'?")) << written;
   }
-  EXPECT_THAT(Refusal({"encoding=rotary"}), HasSubstr("did you mean 'rope'?"));
-  EXPECT_THAT(Refusal({"encoding=NoPE"}), HasSubstr("did you mean 'none'?"));
-  EXPECT_THAT(Refusal({"encoding=none_randomized"}), HasSubstr("'longreach list encodings' shows all of them"));
-  EXPECT_EQ(Refusal({"encoding=..."}), "error: --set encoding: unknown encoding '...'\n  'longreach list encodings' shows all of them\n");
+  EXPECT_THAT(OverrideRefusal({"encoding=rotary"}), HasSubstr("did you mean 'rope'?"));
+  EXPECT_THAT(OverrideRefusal({"encoding=NoPE"}), HasSubstr("did you mean 'none'?"));
+  EXPECT_THAT(OverrideRefusal({"encoding=none_randomized"}), HasSubstr("'longreach list encodings' shows all of them"));
+  EXPECT_EQ(OverrideRefusal({"encoding=..."}), "error: --set encoding: unknown encoding '...'\n  'longreach list encodings' shows all of them\n");
 }
 
 TEST(OverrideTest, RefusesWhatIsNoAssignmentAndWhatIsGivenTwice) {
-  EXPECT_THAT(Refusal({"training.steps"}), HasSubstr("expected PATH=VALUE"));
-  EXPECT_THAT(Refusal({"=5"}), HasSubstr("expected PATH=VALUE"));
-  EXPECT_THAT(Refusal({"seed=1", "axes.seed=2"}),
+  EXPECT_THAT(OverrideRefusal({"training.steps"}), HasSubstr("expected PATH=VALUE"));
+  EXPECT_THAT(OverrideRefusal({"=5"}), HasSubstr("expected PATH=VALUE"));
+  EXPECT_THAT(OverrideRefusal({"seed=1", "axes.seed=2"}),
               HasSubstr("--set axes.seed: given twice\n  write all values with ',' between them"));
 }
 
