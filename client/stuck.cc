@@ -12,8 +12,8 @@
 namespace longreach::client {
 namespace {
 
-constexpr std::chrono::seconds kBetween{2};
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kBetweenQuestions{2};
+constexpr std::chrono::seconds kPatienceForAnswer{10};
 // Of a large cluster the first few say enough; `explain` has all of them.
 constexpr int kMostReasons = 4;
 
@@ -27,7 +27,7 @@ bool StuckWatch::Ask(const v1::SweepUpdate& last) {
     times_ = 0;
     return false;
   }
-  if (Clock::now() - asked_ < kBetween) return false;
+  if (Clock::now() - asked_ < kBetweenQuestions) return false;
   asked_ = Clock::now();
   reason_.clear();
   lacks_data_ = false;
@@ -46,11 +46,11 @@ void StuckWatch::Look(const v1::SweepUpdate& last) {
   list.set_sweep(last.sweep().id());
   list.set_state("queued");
   list.set_limit(1);
-  const absl::StatusOr<v1::ListJobsResponse> queued = connection_.Call(&Connection::Stub::ListJobs, list, kPatience);
+  const absl::StatusOr<v1::ListJobsResponse> queued = connection_.Call(&Connection::Stub::ListJobs, list, kPatienceForAnswer);
   if (!queued.ok() || queued->jobs().empty()) return;  // The stream of updates tells about the scheduler's health.
   v1::GetJobRequest explain;
   explain.set_job(queued->jobs(0).id());
-  const absl::StatusOr<v1::ExplainJobResponse> why = connection_.Call(&Connection::Stub::ExplainJob, explain, kPatience);
+  const absl::StatusOr<v1::ExplainJobResponse> why = connection_.Call(&Connection::Stub::ExplainJob, explain, kPatienceForAnswer);
   if (!why.ok()) return;
   // To a store that this command has opened for itself no worker comes but its own, and of that it is not said that it is not there.
   if (why->no_worker() && session_.embedded() == nullptr) {

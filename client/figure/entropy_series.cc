@@ -21,22 +21,22 @@ constexpr const char* kEntropies = "attention_entropy";
 // Far above any window.
 constexpr int64_t kMostPositions = int64_t{1} << 40;
 
-absl::Status Broken(std::string_view why) { return absl::DataLossError(fmt::format("the entropies of attention heads cannot be read: {}", why)); }
+absl::Status BrokenEntropies(std::string_view why) { return absl::DataLossError(fmt::format("the entropies of attention heads cannot be read: {}", why)); }
 
 }  // namespace
 
 absl::StatusOr<EntropySeries> EntropySeries::Parse(std::string bytes) {
   const absl::StatusOr<SafetensorsHeader> header = SafetensorsHeader::Parse(bytes);
-  if (!header.ok()) return Broken(std::string_view(header.status().message().data(), header.status().message().size()));
+  if (!header.ok()) return BrokenEntropies(std::string_view(header.status().message().data(), header.status().message().size()));
   const SafetensorsEntry* entropies = header->Find(kEntropies);
   if (entropies == nullptr) return absl::NotFoundError("there are no entropies of attention heads");
-  if (entropies->dtype != "F64") return Broken("they are not of type F64");
+  if (entropies->dtype != "F64") return BrokenEntropies("they are not of type F64");
   const std::vector<int64_t>& shape = entropies->shape;
-  if (shape.size() != 3 || entropies->count() == 0) return Broken("they are not by layer, head and bin, or there are none");
+  if (shape.size() != 3 || entropies->count() == 0) return BrokenEntropies("they are not by layer, head and bin, or there are none");
   const std::string width = header->Metadata("bin_width");
   const std::optional<int64_t> positions = ParseInteger(width);
   if (!positions || *positions < 1 || *positions > kMostPositions / shape[2]) {
-    return Broken(fmt::format("'{}' is no width of {} bins", Printable(width), shape[2]));
+    return BrokenEntropies(fmt::format("'{}' is no width of {} bins", Printable(width), shape[2]));
   }
   EntropySeries series;
   series.layers_ = shape[0];

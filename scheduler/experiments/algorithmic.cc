@@ -25,7 +25,7 @@ const Kind& Algorithmic();
 
 namespace {
 
-v1::JobSpec MakeDefaults() {
+v1::JobSpec AlgorithmicDefaults() {
   v1::JobSpec job;
   v1::Model& model = *job.mutable_model();
   model.set_layers(5);
@@ -61,7 +61,7 @@ v1::JobSpec MakeDefaults() {
 }
 
 const v1::JobSpec& DefaultJob() {
-  static const v1::JobSpec defaults = MakeDefaults();
+  static const v1::JobSpec defaults = AlgorithmicDefaults();
   return defaults;
 }
 

@@ -42,6 +42,10 @@ class DataKind : public Kind {
   const catalog::DataTask* FindTask(std::string_view name) const;
 };
 
+// Of texts that are read by the byte: words of the vocabulary, and the last twentieth of enwik8, on which is tested.
+inline constexpr double kBytes = 256;
+inline constexpr double kEnwik8TestBytes = 5e6;
+
 // A sweep of such a kind that all of them begin with: sizes of 8 blocks of width 256, a million updates.
 v1::JobSpec DataDefaults();
 

@@ -18,7 +18,7 @@ constexpr double kLevels = 256;
 // ImageNet's validation split.
 constexpr double kTestImages = 50'000;
 
-v1::JobSpec MakeDefaults() {
+v1::JobSpec ImageDefaults() {
   v1::JobSpec job = DataDefaults();
   v1::Model& model = *job.mutable_model();
   model.set_decoder_layers(8);
@@ -39,7 +39,7 @@ class ImagesKind final : public DataKind {
  public:
   std::string_view Name() const override { return "images"; }
   const v1::JobSpec& Defaults() const override {
-    static const v1::JobSpec defaults = MakeDefaults();
+    static const v1::JobSpec defaults = ImageDefaults();
     return defaults;
   }
 

@@ -10,11 +10,7 @@ const Kind& Language();
 
 namespace {
 
-constexpr double kBytes = 256;
-// The last twentieth of enwik8.
-constexpr double kTestBytes = 5e6;
-
-v1::JobSpec MakeDefaults() {
+v1::JobSpec LanguageDefaults() {
   v1::JobSpec job = DataDefaults();
   v1::Training& training = *job.mutable_training();
   training.set_batch_size(64);
@@ -29,7 +25,7 @@ class LanguageKind final : public DataKind {
  public:
   std::string_view Name() const override { return "language"; }
   const v1::JobSpec& Defaults() const override {
-    static const v1::JobSpec defaults = MakeDefaults();
+    static const v1::JobSpec defaults = LanguageDefaults();
     return defaults;
   }
 
@@ -47,7 +43,7 @@ class LanguageKind final : public DataKind {
   double Parameters(const v1::Model& model) const override {
     return BlockParameters(model) + model.embedding_dim() * (2 * kBytes + 1) + kBytes;
   }
-  double TestExamples(int length) const override { return std::floor(kTestBytes / length); }
+  double TestExamples(int length) const override { return std::floor(kEnwik8TestBytes / length); }
 };
 
 }  // namespace

@@ -19,13 +19,10 @@ const Kind& Llama();
 
 namespace {
 
-constexpr double kBytes = 256;
 // Of the LLaMA models whose folders are read: what a plan counts with.
 constexpr double kTokens = 32'000;
-// The last twentieth of enwik8.
-constexpr double kTestBytes = 5e6;
 
-v1::JobSpec MakeDefaults() {
+v1::JobSpec LlamaDefaults() {
   v1::JobSpec job = DataDefaults();
   v1::Model& model = *job.mutable_model();
   model.set_layers(12);
@@ -87,7 +84,7 @@ class LlamaKind final : public DataKind {
   std::string_view Name() const override { return "llama"; }
   std::string_view MainMetric() const override { return "perplexity"; }
   const v1::JobSpec& Defaults() const override {
-    static const v1::JobSpec defaults = MakeDefaults();
+    static const v1::JobSpec defaults = LlamaDefaults();
     return defaults;
   }
 
@@ -259,7 +256,7 @@ class LlamaKind final : public DataKind {
     const double d = model.embedding_dim();
     return model.layers() * (BlockMatrices(model) + 2 * d + model.heads()) + 2 * d * Vocabulary(model) + d;
   }
-  double TestExamples(int length) const override { return std::floor(kTestBytes / length); }
+  double TestExamples(int length) const override { return std::floor(kEnwik8TestBytes / length); }
 
  private:
   // Where weights are not trained there is nothing beside them, and where they are a folder's, they are in no file of ours.

@@ -26,15 +26,15 @@ namespace longreach::service {
 namespace {
 
 // Where a page begins: with a job, behind the first of its values.
-struct Place {
+struct PagePlace {
   int64_t position = 0;
   int64_t values = 0;
 };
 
-std::string TokenOf(const Place& place) { return fmt::format("{}.{}", place.position, place.values); }
+std::string TokenOf(const PagePlace& place) { return fmt::format("{}.{}", place.position, place.values); }
 
-absl::StatusOr<Place> PlaceOf(const std::string& token) {
-  if (token.empty()) return Place{};
+absl::StatusOr<PagePlace> PlaceOf(const std::string& token) {
+  if (token.empty()) return PagePlace{};
   const std::vector<std::string> parts = Split(token, '.');
   const std::optional<int64_t> position = ParseInteger(parts.front());
   const std::optional<int64_t> values = ParseInteger(parts.back());
@@ -42,7 +42,7 @@ absl::StatusOr<Place> PlaceOf(const std::string& token) {
     return absl::InvalidArgumentError(
         fmt::format("page_token: '{}' is of no answer; start without one, then take next_page_token", token));
   }
-  return Place{.position = *position, .values = *values};
+  return PagePlace{.position = *position, .values = *values};
 }
 
 absl::Status CheckNumbers(const v1::ListMeasurementsRequest& request, const MeasurementLimits& limits) {
@@ -89,7 +89,7 @@ class Page {
     }
     return std::nullopt;
   }
-  void EndAt(const Place& place) { response_.set_next_page_token(TokenOf(place)); }
+  void EndAt(const PagePlace& place) { response_.set_next_page_token(TokenOf(place)); }
   v1::ListMeasurementsResponse Take() { return std::move(response_); }
 
  private:
@@ -112,7 +112,7 @@ class Page {
 // A question, read.
 struct Question {
   store::MeasurementFilter which;
-  Place begin{};
+  PagePlace begin{};
   // Losses of training are there before a job is done, and whatever comes of it.
   bool losses = false;
 };

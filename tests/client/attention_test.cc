@@ -15,7 +15,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Of two layers and two tokens at length 7, all shares a half.
 std::string Series() {
@@ -29,7 +29,7 @@ std::string Series() {
   return bytes;
 }
 
-class AttentionTest : public testing::Test {
+class AttentionTest : public ::testing::Test {
  protected:
   AttentionTest() {
     scheduler_.sweep.set_jobs(1);

@@ -7,7 +7,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 v1::Job JobWith(const std::string& encoding, uint32_t seed = 0, double rate = 1e-3) {
   v1::Job job;
@@ -51,7 +51,7 @@ TEST(BetweenTest, EachEncodingIsBesideItselfWithRandomizedPositions) {
   EXPECT_NE(Taken("randomized", JobWith("alibi:randomized")).second, plain.second);
 }
 
-SystemSettings Grid(const std::vector<std::pair<int, int>>& layers_and_batches) {
+SystemSettings GridOf(const std::vector<std::pair<int, int>>& layers_and_batches) {
   v1::SweepSpec spec;
   for (const auto& [layers, batch] : layers_and_batches) {
     v1::System& system = *spec.add_systems();
@@ -66,7 +66,7 @@ TEST(BetweenTest, SystemsAreBesideThoseThatHaveTheOtherSettingsInCommon) {
   absl::StatusOr<Between> between = Between::Parse("model.layers=2,1");
   ASSERT_TRUE(between.ok()) << between.status();
   ASSERT_TRUE(between->OfSetting());
-  ASSERT_TRUE(between->ReadSystems(Grid({{1, 8}, {1, 16}, {2, 8}, {2, 16}, {3, 8}})).ok());
+  ASSERT_TRUE(between->ReadSystems(GridOf({{1, 8}, {1, 16}, {2, 8}, {2, 16}, {3, 8}})).ok());
   const auto taken = [&between](const std::string& system) {
     v1::Job job = JobWith("rope");
     job.add_systems(system);
@@ -88,9 +88,9 @@ TEST(BetweenTest, ASettingMustTellTheSystemsApart) {
     EXPECT_TRUE(between.ok()) << between.status();
     return std::string(between->ReadSystems(settings).message());
   };
-  EXPECT_THAT(refused("model.layers=1,4", Grid({{1, 8}, {2, 8}})), HasSubstr("'4'"));
+  EXPECT_THAT(refused("model.layers=1,4", GridOf({{1, 8}, {2, 8}})), HasSubstr("'4'"));
   EXPECT_THAT(refused("model.layers=1,2", SystemSettings({})), HasSubstr("the sweep has no systems"));
-  v1::SweepSpec spec = Grid({{1, 8}, {2, 8}}).spec();
+  v1::SweepSpec spec = GridOf({{1, 8}, {2, 8}}).spec();
   *spec.add_systems() = spec.systems(0);
   spec.mutable_systems(2)->set_name("others");
   spec.mutable_systems(2)->mutable_with()->mutable_axes()->add_task("even_pairs");
@@ -103,7 +103,7 @@ TEST(BetweenTest, AnAxisAloneIsTheTwoValuesThatTheSweepHas) {
   absl::StatusOr<Between> between = Between::Parse("learning_rate");
   ASSERT_TRUE(between.ok()) << between.status();
   ASSERT_TRUE(between->Check(SweepValues(spec, {}).axes()).ok());
-  EXPECT_THAT(between->values(), testing::ElementsAre("3e-05", "0.001"));
+  EXPECT_THAT(between->values(), ::testing::ElementsAre("3e-05", "0.001"));
   v1::Job job = JobWith("rope", 0, 1e-3);
   EXPECT_EQ(between->Take(job), std::optional<size_t>(1));
 
@@ -115,9 +115,9 @@ TEST(BetweenTest, AnAxisAloneIsTheTwoValuesThatTheSweepHas) {
 TEST(BetweenTest, ASettingAloneIsTheTwoValuesOfTheSystems) {
   absl::StatusOr<Between> between = Between::Parse("model.layers");
   ASSERT_TRUE(between.ok()) << between.status();
-  ASSERT_TRUE(between->ReadSystems(Grid({{10, 8}, {2, 8}})).ok());
-  EXPECT_THAT(between->values(), testing::ElementsAre("2", "10"));
-  EXPECT_THAT(std::string(Between::Parse("model.layers")->ReadSystems(Grid({{1, 8}, {2, 8}, {3, 8}})).message()), HasSubstr("not two values of it but 1, 2, 3"));
+  ASSERT_TRUE(between->ReadSystems(GridOf({{10, 8}, {2, 8}})).ok());
+  EXPECT_THAT(between->values(), ::testing::ElementsAre("2", "10"));
+  EXPECT_THAT(std::string(Between::Parse("model.layers")->ReadSystems(GridOf({{1, 8}, {2, 8}, {3, 8}})).message()), HasSubstr("not two values of it but 1, 2, 3"));
 }
 
 // As the systems of the NoPE paper: "nope" and "rope" have an encoding each, and "heads" a learning rate of its own.
@@ -143,13 +143,13 @@ TEST(BetweenTest, WhatEachOfTwoSystemsHasOneValueOfGoesWithThem) {
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     return parsed.ok() ? parsed->Along(Systems(), only) : std::vector<std::string_view>();
   };
-  EXPECT_THAT(along("system=nope,rope"), testing::ElementsAre("encoding"));
-  EXPECT_THAT(along("system=nope,heads"), testing::ElementsAre("learning_rate"));
-  EXPECT_THAT(along("system=rope,heads"), testing::ElementsAre("encoding", "learning_rate"));
-  EXPECT_THAT(along("system=nope,both"), testing::IsEmpty()) << "one of two encodings is a partner's";
-  EXPECT_THAT(along("system=nope,both", {"encoding=rope"}), testing::IsEmpty()) << "the first has none of it";
-  EXPECT_THAT(along("system=rope,both", {"encoding=none", "seed=0"}), testing::IsEmpty());
-  EXPECT_THAT(along("encoding=none,rope"), testing::IsEmpty()) << "systems may differ in anything, and no two are named";
+  EXPECT_THAT(along("system=nope,rope"), ::testing::ElementsAre("encoding"));
+  EXPECT_THAT(along("system=nope,heads"), ::testing::ElementsAre("learning_rate"));
+  EXPECT_THAT(along("system=rope,heads"), ::testing::ElementsAre("encoding", "learning_rate"));
+  EXPECT_THAT(along("system=nope,both"), ::testing::IsEmpty()) << "one of two encodings is a partner's";
+  EXPECT_THAT(along("system=nope,both", {"encoding=rope"}), ::testing::IsEmpty()) << "the first has none of it";
+  EXPECT_THAT(along("system=rope,both", {"encoding=none", "seed=0"}), ::testing::IsEmpty());
+  EXPECT_THAT(along("encoding=none,rope"), ::testing::IsEmpty()) << "systems may differ in anything, and no two are named";
 }
 
 TEST(BetweenTest, WhatIsNoAxisWithTwoValuesIsRefused) {

@@ -14,11 +14,11 @@
 namespace longreach::client {
 namespace {
 
-using testing::AllOf;
-using testing::AnyOf;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 // A command line for each command that asks a scheduler; the other tests run over all of them.
 const std::map<std::string, std::vector<std::string>>& CommandLines() {

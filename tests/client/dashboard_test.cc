@@ -23,13 +23,13 @@
 namespace longreach::client {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::Pair;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::StartsWith;
 
 TEST(UrlTest, TakesPathAndParametersApart) {
   const std::optional<Url> url = ParseUrl("/api/results?only=task%3Deven_pairs&only=seed=0%2C1&rows=&flag&name=a+b%26c&&caf%C3%A9=%C3%BC");
@@ -87,7 +87,7 @@ TEST(QuestionsTest, EachIsACommandLineThatTheClientTakes) {
   EXPECT_EQ(RunCommandLine(*CommandAt("/api/axes")).code, kDone);
 }
 
-class AdmissionTest : public testing::Test {
+class AdmissionTest : public ::testing::Test {
  protected:
   HttpRequest Own(std::string target = "/api/sweeps") const {
     return {.method = "GET", .target = std::move(target), .host = "127.0.0.1:7071", .authorization = "Bearer secret", .fetch_site = "same-origin"};
@@ -336,14 +336,14 @@ TEST(HttpServerTest, AnswersRequestsOfABrowser) {
   });
   const std::string answer = Say(server->port(), "GET /x?y HTTP/1.1\r\nHost: h\r\nAuthorization: c\r\nSec-Fetch-Site: none\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 404 Not Found\r\n"));
-  EXPECT_THAT(answer, testing::EndsWith("\r\n\r\nGET /x?y h c none"));
+  EXPECT_THAT(answer, ::testing::EndsWith("\r\n\r\nGET /x?y h c none"));
   for (const char* field : {"Content-Security-Policy: default-src 'none'; script-src 'self'", "X-Content-Type-Options: nosniff", "Cross-Origin-Resource-Policy: same-origin", "Cache-Control: no-store",
                             "Referrer-Policy: no-referrer", "X-Frame-Options: DENY", "Set-Cookie: a=b", "frame-ancestors 'none'"}) {
     EXPECT_THAT(answer, HasSubstr(field));
   }
   EXPECT_THAT(answer, Not(HasSubstr("unsafe")));
   const std::string head = Say(server->port(), "HEAD / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-  EXPECT_THAT(head, AllOf(HasSubstr("Content-Length: 10"), testing::EndsWith("\r\n\r\n")));
+  EXPECT_THAT(head, AllOf(HasSubstr("Content-Length: 10"), ::testing::EndsWith("\r\n\r\n")));
   // Two on one connection.
   EXPECT_THAT(Say(server->port(), "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), AllOf(HasSubstr("GET /1 h"), HasSubstr("GET /2 h")));
 }
@@ -376,7 +376,7 @@ TEST(HttpServerTest, AnAnswerThatCannotBeMadeIsOneToo) {
     return {.body = "fine"};
   });
   EXPECT_THAT(Say(server->port(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), AllOf(StartsWith("HTTP/1.1 500 "), HasSubstr("no memory")));
-  EXPECT_THAT(Say(server->port(), "GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), testing::EndsWith("fine"));
+  EXPECT_THAT(Say(server->port(), "GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), ::testing::EndsWith("fine"));
 }
 
 TEST(HttpServerTest, LeavesWhatIsNoRequest) {
@@ -391,7 +391,7 @@ TEST(HttpServerTest, LeavesWhatIsNoRequest) {
     EXPECT_EQ(Say(server->port(), bytes), "") << bytes.substr(0, 20);
   }
   EXPECT_EQ(asked, 0);
-  EXPECT_THAT(Say(server->port(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), testing::EndsWith("fine"));
+  EXPECT_THAT(Say(server->port(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), ::testing::EndsWith("fine"));
 }
 
 TEST(HttpServerTest, APortThatIsTakenIsSaid) {

@@ -10,12 +10,12 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Programs that play scheduler and worker: shell scripts beside the client, which write down how they were
 // called. The scheduler's calls go to a FakeScheduler of this process.
-class EmbeddedTest : public testing::Test {
+class EmbeddedTest : public ::testing::Test {
  protected:
   void SetScheduler(const std::string& behaviour) {
     binaries_.WriteScript("longreach-scheduler", Record("scheduler") + behaviour);

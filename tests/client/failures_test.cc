@@ -8,8 +8,8 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class FailuresTest : public WithFakeScheduler {
  protected:
@@ -88,7 +88,7 @@ TEST_F(FailuresTest, AJobThatDidNotFailIsNotToBeRepeated) {
 }
 
 TEST_F(FailuresTest, SpecPrintsASweepFileAndNothingElse) {
-  EXPECT_THAT(Run({"job", "bbbb", "--spec"}).out, testing::StartsWith("name: \"repeat-bbbbbbbb\"\n"));
+  EXPECT_THAT(Run({"job", "bbbb", "--spec"}).out, ::testing::StartsWith("name: \"repeat-bbbbbbbb\"\n"));
   EXPECT_THAT(Run({"job", "bbbb", "--spec", "-o", "json"}).out, HasSubstr("\"spec\":{\"name\":\"repeat-bbbbbbbb\""));
 }
 

@@ -15,9 +15,9 @@
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kPlain = "name: plain\naxes: {task: even_pairs, encoding: rope, learning_rate: 1e-3, seed: 0}\n";
 constexpr const char* kSystems =
@@ -39,7 +39,7 @@ v1::SweepSpec Cross(const std::string& text, const std::vector<std::string>& ove
 }
 
 // The whole error as a user sees it.
-std::string Refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+std::string GridRefusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
   const absl::Status status = Crossed(text, overrides).status();
   EXPECT_EQ(ExitCodeOf(status), kUsage) << status;
   return FormatError(status);
@@ -142,80 +142,80 @@ TEST(FieldGridTest, FieldsThatAreListsStayOne) {
 }
 
 TEST(FieldGridTest, EachValueIsCheckedAndNamed) {
-  EXPECT_EQ(Refusal(kPlain, {"model.layers=2,two"}),
+  EXPECT_EQ(GridRefusal(kPlain, {"model.layers=2,two"}),
             "error: --set model.layers: 'two' is not a whole number\n"
             "  whole numbers look like 2000000\n");
-  EXPECT_EQ(Refusal(std::string(kPlain) + "model:\n  layers: [2,\n    3.5]\n"),
+  EXPECT_EQ(GridRefusal(std::string(kPlain) + "model:\n  layers: [2,\n    3.5]\n"),
             "error: sweep.yaml:5:5: model.layers: '3.5' is not a whole number\n"
             "  whole numbers look like 2000000\n");
-  EXPECT_THAT(Refusal(kPlain, {"model.layers=2,,4"}), HasSubstr("--set model.layers: an empty value in '2,,4'"));
-  EXPECT_THAT(Refusal(kPlain, {"model.layers=2,"}), HasSubstr("an empty value in '2,'"));
-  EXPECT_THAT(Refusal(kPlain, {"model.layers=4..2"}), HasSubstr("the range 4..2 is empty"));
-  EXPECT_THAT(Refusal(kPlain, {"model.dropout=0..0.3"}), HasSubstr("the range 0..0.3 has no step"));
-  EXPECT_THAT(Refusal(kPlain, {"model.layers=1..3,2"}), HasSubstr("--set model.layers: '2' is there twice"));
-  EXPECT_THAT(Refusal(kPlain, {"model.dropout=0.1,0.10"}), HasSubstr("'0.1' is there twice"));
-  EXPECT_THAT(Refusal(kPlain, {"model.kerple_shared=true,no"}), HasSubstr("'no' is neither true nor false"));
-  EXPECT_THAT(Refusal(kPlain, {"model.layers=1,3000000000"}), HasSubstr("3000000000 is out of range"));
-  EXPECT_THAT(Refusal(kPlain, {"training.steps=10,000"}), HasSubstr("--set training.steps: '000' begins with 0"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + "model: {layers: []}\n"), HasSubstr("model.layers: a list without a value"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + "model: {layers: [1, ~]}\n"), HasSubstr("model.layers: no value"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + "model: {layers: [1, [2]]}\n"), HasSubstr("model.layers: a list where one value belongs"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + "model: {layers: [1, {a: 2}]}\n"), HasSubstr("model.layers: fields where a value belongs"));
-  EXPECT_THAT(Refusal(kPlain, {"model.layerz=2,4"}), HasSubstr("--set model.layerz: unknown field 'model.layerz'\n  did you mean 'model.layers'?"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + "model: {layerz: [2, 4]}\n"), HasSubstr("unknown field 'layerz'"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.layers=2,,4"}), HasSubstr("--set model.layers: an empty value in '2,,4'"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.layers=2,"}), HasSubstr("an empty value in '2,'"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.layers=4..2"}), HasSubstr("the range 4..2 is empty"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.dropout=0..0.3"}), HasSubstr("the range 0..0.3 has no step"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.layers=1..3,2"}), HasSubstr("--set model.layers: '2' is there twice"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.dropout=0.1,0.10"}), HasSubstr("'0.1' is there twice"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.kerple_shared=true,no"}), HasSubstr("'no' is neither true nor false"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.layers=1,3000000000"}), HasSubstr("3000000000 is out of range"));
+  EXPECT_THAT(GridRefusal(kPlain, {"training.steps=10,000"}), HasSubstr("--set training.steps: '000' begins with 0"));
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + "model: {layers: []}\n"), HasSubstr("model.layers: a list without a value"));
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + "model: {layers: [1, ~]}\n"), HasSubstr("model.layers: no value"));
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + "model: {layers: [1, [2]]}\n"), HasSubstr("model.layers: a list where one value belongs"));
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + "model: {layers: [1, {a: 2}]}\n"), HasSubstr("model.layers: fields where a value belongs"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.layerz=2,4"}), HasSubstr("--set model.layerz: unknown field 'model.layerz'\n  did you mean 'model.layers'?"));
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + "model: {layerz: [2, 4]}\n"), HasSubstr("unknown field 'layerz'"));
 }
 
 TEST(FieldGridTest, WhatCannotVarySaysWhy) {
-  EXPECT_EQ(Refusal(kPlain, {"experiment=algorithmic,noop"}),
+  EXPECT_EQ(GridRefusal(kPlain, {"experiment=algorithmic,noop"}),
             "error: --set experiment: a list where one value belongs\n"
             "  it belongs to the sweep, not to one of its systems: write a sweep for each\n");
-  EXPECT_THAT(Refusal(kPlain, {"name=a,b"}), HasSubstr("a name is one word"));
-  EXPECT_THAT(Refusal("name: [a, b]\n"), HasSubstr("sweep.yaml:1:7: name: a list where one value belongs\n  a name is one word"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + kSystems, {"systems.wide.with.model.mlp_dim=2,4"}),
+  EXPECT_THAT(GridRefusal(kPlain, {"name=a,b"}), HasSubstr("a name is one word"));
+  EXPECT_THAT(GridRefusal("name: [a, b]\n"), HasSubstr("sweep.yaml:1:7: name: a list where one value belongs\n  a name is one word"));
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + kSystems, {"systems.wide.with.model.mlp_dim=2,4"}),
               HasSubstr("--set systems.wide.with.model.mlp_dim: a list where one value belongs\n  give the list to the sweep's own field"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + "systems:\n  - {name: x, with: {model: {layers: [2, 4]}}}\n"),
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + "systems:\n  - {name: x, with: {model: {layers: [2, 4]}}}\n"),
               HasSubstr("sweep.yaml:4:38: systems.with.model.layers: a list where one value belongs"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + "inputs:\n  - {name: weights, artifact: weights, from: {model: {layers: 2..4}}}\n"),
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + "inputs:\n  - {name: weights, artifact: weights, from: {model: {layers: 2..4}}}\n"),
               HasSubstr("inputs.from.model.layers: a list where one value belongs\n  an input comes from one job"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + "table: {metric: [a, b]}\n"), HasSubstr("table.metric: a list where one value belongs"));
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + "table: {metric: [a, b]}\n"), HasSubstr("table.metric: a list where one value belongs"));
 }
 
 TEST(FieldGridTest, ASystemWithAValueOfItsOwnIsRefused) {
-  EXPECT_EQ(Refusal(std::string(kPlain) + kSystems, {"model.mlp_dim=128,256"}),
+  EXPECT_EQ(GridRefusal(std::string(kPlain) + kSystems, {"model.mlp_dim=128,256"}),
             "error: --set model.mlp_dim: the system 'wide' has a value of its own\n"
             "  take it out of the system, or give the sweep one value\n");
-  EXPECT_THAT(Refusal(std::string(kPlain) + kSystems + "model: {mlp_dim: [128, 256]}\n"),
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + kSystems + "model: {mlp_dim: [128, 256]}\n"),
               HasSubstr("sweep.yaml:6:18: model.mlp_dim: the system 'wide' has a value of its own"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + "systems: [{with: {data: x}}]\n", {"model.layers=2,4"}),
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + "systems: [{with: {data: x}}]\n", {"model.layers=2,4"}),
               HasSubstr("--set model.layers: one of the sweep's systems has no name"));
 }
 
 TEST(FieldGridTest, AnInputsJobThatHasTheSweepsSettingsIsRefused) {
   const std::string input = std::string(kPlain) + "inputs: [{name: weights, artifact: weights, from: {training: {steps: 5}}}]\n";
-  EXPECT_THAT(Refusal(input, {"model.layers=2,4"}),
+  EXPECT_THAT(GridRefusal(input, {"model.layers=2,4"}),
               HasSubstr("--set model.layers: the job behind the input 'weights' has 'model' from the sweep, which has several values of it"));
   EXPECT_THAT(Names(Cross(input, {"training.steps=2,4"})), ElementsAre("steps-2", "steps-4")) << "its training is its own";
   EXPECT_THAT(Names(Cross(input, {"data=a,b"})), ElementsAre("data-a", "data-b")) << "a system's data is that of its inputs too";
   const std::string nested = std::string(kPlain) +
                              "systems: [{name: x, with: {inputs: [{name: scale, metric: loss, from: {model: {layers: 1}, inputs: [{name: weights, artifact: weights}]}}]}}]\n";
-  EXPECT_THAT(Refusal(nested, {"model.layers=2,4"}), HasSubstr("the input 'scale'"));
+  EXPECT_THAT(GridRefusal(nested, {"model.layers=2,4"}), HasSubstr("the input 'scale'"));
 }
 
 TEST(FieldGridTest, HasABound) {
   EXPECT_EQ(Cross(kPlain, {"model.layers=1..1000"}).systems_size(), 1000);
-  EXPECT_THAT(Refusal(kPlain, {"model.layers=1..1001"}), HasSubstr("--set model.layers: 1001 values; at most 1000 are admitted"));
-  EXPECT_THAT(Refusal(kPlain, {"model.layers=1..999999999"}), HasSubstr("has more than 10000000 values"));
-  EXPECT_THAT(Refusal(kPlain, {"model.layers=1..40", "training.batch_size=1..50"}),
+  EXPECT_THAT(GridRefusal(kPlain, {"model.layers=1..1001"}), HasSubstr("--set model.layers: 1001 values; at most 1000 are admitted"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.layers=1..999999999"}), HasSubstr("has more than 10000000 values"));
+  EXPECT_THAT(GridRefusal(kPlain, {"model.layers=1..40", "training.batch_size=1..50"}),
               HasSubstr("--set training.batch_size: 40 of model.layers x 50 of training.batch_size = 2000 systems; at most 1000 are admitted"));
-  EXPECT_THAT(Refusal(std::string(kPlain) + kSystems, {"model.layers=1..501"}), HasSubstr("2 systems x 501 of model.layers = 1002 systems"));
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + kSystems, {"model.layers=1..501"}), HasSubstr("2 systems x 501 of model.layers = 1002 systems"));
   // Each of a thousand copies of a million seeds.
-  EXPECT_THAT(Refusal(std::string(kPlain) + "systems: [{name: x, with: {axes: {seed: 0..999999}}}]\n", {"model.layers=1..1000"}),
+  EXPECT_THAT(GridRefusal(std::string(kPlain) + "systems: [{name: x, with: {axes: {seed: 0..999999}}}]\n", {"model.layers=1..1000"}),
               HasSubstr("too long to be sent to the scheduler 1000 times"));
 }
 
 TEST(FieldGridTest, NamesAreDistinctAndShortEnough) {
-  EXPECT_THAT(Refusal(kPlain, {"data=a/b,a_b"}), HasSubstr("--set data: two systems would have the name 'data-a_b'"));
-  EXPECT_THAT(Refusal(kPlain, {"data=" + std::string(60, 'a') + "," + std::string(59, 'b')}),
+  EXPECT_THAT(GridRefusal(kPlain, {"data=a/b,a_b"}), HasSubstr("--set data: two systems would have the name 'data-a_b'"));
+  EXPECT_THAT(GridRefusal(kPlain, {"data=" + std::string(60, 'a') + "," + std::string(59, 'b')}),
               HasSubstr("and has 65 characters; at most 64 are admitted\n  vary fewer fields at once, or write 'systems:' with names of your own"));
 }
 

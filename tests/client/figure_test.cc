@@ -15,7 +15,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 using Share = std::function<float(int layer, int query, int key)>;
 

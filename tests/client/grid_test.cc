@@ -9,7 +9,7 @@
 namespace longreach::client {
 namespace {
 
-Grid Example() {
+Grid ExampleGrid() {
   Grid grid;
   grid.columns = {{"name", "NAME"}, {"value", "VALUE", true}, {"note", "NOTE"}};
   grid.rows = {{TextCell("rope"), NumberCell(0.5), TextCell("a,b \"c\"")},
@@ -18,19 +18,19 @@ Grid Example() {
 }
 
 TEST(GridTest, AlignsTextToTheLeftAndNumbersToTheRight) {
-  EXPECT_EQ(GridAsTable(Example(), false),
+  EXPECT_EQ(GridAsTable(ExampleGrid(), false),
             "NAME   VALUE  NOTE\n"
             "rope     0.5  a,b \"c\"\n"
             "a_b|c   1234  -\n");
 }
 
 TEST(GridTest, QuotesCsvAsRfc4180Says) {
-  EXPECT_EQ(GridAsCsv(Example()),
+  EXPECT_EQ(GridAsCsv(ExampleGrid()),
             "name,value,note\n"
             "rope,0.5,\"a,b \"\"c\"\"\"\n"
             "a_b|c,1234,\n");
   EXPECT_EQ(CsvField("a\nb", false), "\"a\nb\"");
-  EXPECT_EQ(GridAsCsv(Example(), false), "rope,0.5,\"a,b \"\"c\"\"\"\na_b|c,1234,\n");
+  EXPECT_EQ(GridAsCsv(ExampleGrid(), false), "rope,0.5,\"a,b \"\"c\"\"\"\na_b|c,1234,\n");
 }
 
 TEST(GridTest, TextsThatASpreadsheetWouldRunAreDisarmedAndNumbersAreNot) {
@@ -48,7 +48,7 @@ TEST(GridTest, CsvHoldsNothingThatATerminalObeys) {
 }
 
 TEST(GridTest, EscapesMarkdownAndLatex) {
-  EXPECT_EQ(GridAsMarkdown(Example()),
+  EXPECT_EQ(GridAsMarkdown(ExampleGrid()),
             "| NAME | VALUE | NOTE |\n"
             "| --- | ---: | --- |\n"
             "| rope | 0.5 | a,b \"c\" |\n"
@@ -68,7 +68,7 @@ TEST(GridTest, LatexTakesNoTextForTheArgumentOfTheRowBefore) {
 }
 
 TEST(GridTest, JsonHasTypedMembers) {
-  Grid grid = Example();
+  Grid grid = ExampleGrid();
   grid.rows.push_back({TextCell("\x1b"), NumberCell(std::nan("")), BoolCell(true)});
   const nlohmann::json json = nlohmann::json::parse(GridAsJson(grid));
   EXPECT_EQ(json[0]["value"], 0.5);

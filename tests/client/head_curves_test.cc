@@ -9,9 +9,9 @@
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The entropies of two layers of three heads in four bins of 16 positions: their digits are layer, head and bin.
 std::string Entropies() {
@@ -62,8 +62,8 @@ TEST_F(HeadCurvesTest, WhatCellsOfTheTableAreOverIsNotSaidOfCurves) {
   scheduler_.table.add_notes("something else");
   EXPECT_EQ(Heads({}).code, kDone);
   const std::string written = Written("a.vl.json");
-  EXPECT_THAT(written, testing::Not(testing::HasSubstr("cells over systems")));
-  EXPECT_THAT(written, testing::HasSubstr("something else"));
+  EXPECT_THAT(written, ::testing::Not(::testing::HasSubstr("cells over systems")));
+  EXPECT_THAT(written, ::testing::HasSubstr("something else"));
 }
 
 TEST_F(HeadCurvesTest, EachLayerAndSystemIsAPanelOfItsHeads) {

@@ -9,7 +9,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // Depths 0 and 0.5 by the lengths 512 and 1024, whose texts sort the other way round.
 v1::Table Passkeys() {

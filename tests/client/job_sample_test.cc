@@ -13,7 +13,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::vector<std::string> Draw(std::vector<std::string> ids, size_t size, uint64_t draw) {
   JobSample sample(size, draw);

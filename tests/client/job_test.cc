@@ -6,8 +6,8 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using JobTest = WithFakeScheduler;
 

@@ -10,7 +10,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // Two lines over the lengths 40 and 80.
 v1::Table TwoLines() {

@@ -11,9 +11,9 @@
 namespace longreach::client {
 namespace {
 
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(ListTest, FieldsAreLinesWithTheirTextsBelow) {
   const Outcome outcome = RunCommandLine({"list", "fields", "axes"});

@@ -33,7 +33,7 @@ TEST(NewFileTest, IsNeverWrittenOverAnother) {
 TEST(NewFileTest, AFolderThatIsNotThereIsSaidToBeMade) {
   const TempFolder folder;
   const absl::Status status = WriteNewFile(folder.path() / "none" / "a", "one");
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("No such file or directory\nmake its folder, or name a file elsewhere"));
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("No such file or directory\nmake its folder, or name a file elsewhere"));
 }
 
 TEST(NewFileTest, ARenameNeverTakesThePlaceOfAnother) {

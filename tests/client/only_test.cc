@@ -9,7 +9,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(OnlyTest, ValuesAreAsJobsHaveThem) {
   const Only only({"learning_rate=1e-3,5e-4", "seed=01", "layer=2.0", "system=nan,1e-3", "model.layers=04"});

@@ -8,12 +8,12 @@
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr const char* kOne = "name: one\naxes: {task: even_pairs, learning_rate: 1e-3, seed: 0..2}\n";
 
-class PartsTest : public testing::Test {
+class PartsTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::vector<LoadedSweep>> Load(const std::string& parts, const std::vector<std::string>& overrides = {}) {
     folder_.Write("one.yaml", kOne);

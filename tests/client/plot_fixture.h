@@ -13,7 +13,7 @@
 
 namespace longreach::client {
 
-class PlotTest : public testing::Test {
+class PlotTest : public ::testing::Test {
  protected:
   PlotTest() {
     scheduler_.sweep.mutable_spec()->mutable_axes()->add_task("even_pairs");

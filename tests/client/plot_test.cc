@@ -11,9 +11,9 @@
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(PlotTest, AsksForLengthsOfEachEncodingUnlessToldOtherwise) {
   const Outcome outcome = Run("a.vl.json");
@@ -162,7 +162,7 @@ TEST_F(PlotTest, WhereASettingIsAnAxisSystemsAreNone) {
   EXPECT_EQ(scheduler_.table_request.table().rows(), "encoding");
   EXPECT_EQ(Run("c.vl.json", {"--x", "model.layers", "--y", "training.batch_size"}).code, kDone);
   EXPECT_EQ(scheduler_.table_request.table().rows(), "training.batch_size");
-  EXPECT_THAT(scheduler_.table_request.table().only(), testing::IsEmpty()) << "one panel";
+  EXPECT_THAT(scheduler_.table_request.table().only(), ::testing::IsEmpty()) << "one panel";
   scheduler_.sweep.mutable_spec()->mutable_axes()->add_encoding("rope");
   scheduler_.sweep.mutable_spec()->mutable_axes()->add_encoding("none");
   EXPECT_EQ(Run("d.vl.json", {"--x", "model.layers"}).code, kDone);
@@ -193,7 +193,7 @@ TEST_F(PlotTest, APanelOfWhatIsNotSetHasThoseJobsAlone) {
   EXPECT_THAT(Written("a.vl.json"), HasSubstr("data not set"));
   // A sweep without systems has one, of no name.
   EXPECT_EQ(Run("b.vl.json", {"--panels", "system"}).code, kDone);
-  EXPECT_THAT(scheduler_.table_request.table().only(), testing::IsEmpty());
+  EXPECT_THAT(scheduler_.table_request.table().only(), ::testing::IsEmpty());
 }
 
 TEST_F(PlotTest, ASettingThatNoJobHasIsNoAxis) {

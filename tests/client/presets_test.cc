@@ -45,7 +45,7 @@ TEST(PresetsTest, PartsArePresetsThatPrintPublishedTables) {
     EXPECT_TRUE(part.file.has_table) << names.back();
     EXPECT_EQ(TableOfPreset(names.back()).SerializeAsString(), part.file.table.SerializeAsString()) << names.back();
   }
-  EXPECT_THAT(names, testing::ElementsAre("nope-table-1", "nope-table-1-proof-pile", "nope-table-2", "nope-positions", "nope-passkey"));
+  EXPECT_THAT(names, ::testing::ElementsAre("nope-table-1", "nope-table-1-proof-pile", "nope-table-2", "nope-positions", "nope-passkey"));
   EXPECT_EQ((*parts)[0].file.spec.data(), "pg19");
   EXPECT_EQ((*parts)[1].file.spec.data(), "proof-pile");
   EXPECT_EQ((*parts)[1].file.table.published(), "nope_table_1");

@@ -72,9 +72,9 @@ v1::Table Example() {
 
 TEST(ResultsTableTest, ACellWhoseJobsAllDivergedWasMeasuredAllTheSame) {
   v1::Table table = Example();
-  EXPECT_THAT(RenderResults(table, Spec(), Format::kTable, {}), testing::HasSubstr("; - not measured\n"));
+  EXPECT_THAT(RenderResults(table, Spec(), Format::kTable, {}), ::testing::HasSubstr("; - not measured\n"));
   table.mutable_cells(5)->set_diverged(9);
-  EXPECT_THAT(RenderResults(table, Spec(), Format::kTable, {}), testing::HasSubstr("; - not measured, or all diverged\n"));
+  EXPECT_THAT(RenderResults(table, Spec(), Format::kTable, {}), ::testing::HasSubstr("; - not measured, or all diverged\n"));
 }
 
 TEST(ResultsTableTest, PrintsThePapersShape) {
@@ -231,8 +231,8 @@ TEST(ResultsTableTest, ATabularOfRowsWithoutGroupsHasNoColumnForThem) {
   v1::Table table = Example();
   for (v1::TableAxisEntry& row : *table.mutable_rows()) row.clear_group();
   const std::string latex = RenderResults(table, Spec(), Format::kLatex, {});
-  EXPECT_THAT(latex, testing::HasSubstr("\\begin{tabular}{lrr}\n\\toprule\n & Log KERPLE & Log KERPLE (randomized) \\\\\n\\midrule\nEven Pairs & 81.2 & "));
-  EXPECT_THAT(latex, testing::Not(testing::HasSubstr("\\midrule\nReverse String")));
+  EXPECT_THAT(latex, ::testing::HasSubstr("\\begin{tabular}{lrr}\n\\toprule\n & Log KERPLE & Log KERPLE (randomized) \\\\\n\\midrule\nEven Pairs & 81.2 & "));
+  EXPECT_THAT(latex, ::testing::Not(::testing::HasSubstr("\\midrule\nReverse String")));
 }
 
 TEST(ResultsTableTest, JsonIsTheMessage) {

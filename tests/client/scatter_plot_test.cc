@@ -10,7 +10,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // A layer with these values of its heads; NaN: not measured.
 v1::Table Layer(const std::vector<std::pair<std::string, double>>& heads) {

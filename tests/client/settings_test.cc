@@ -12,7 +12,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 absl::StatusOr<Settings> Resolve(const GlobalFlags& flags,
                                  const std::map<std::string, std::string>& variables, bool terminal = false) {
@@ -26,7 +26,7 @@ absl::StatusOr<Settings> Resolve(const GlobalFlags& flags,
   return ResolveSettings(flags, environment);
 }
 
-class ConfigFileTest : public testing::Test {
+class ConfigFileTest : public ::testing::Test {
  protected:
   ConfigFileTest() { std::filesystem::create_directories(home_.path() / ".config" / "longreach"); }
   void WriteConfig(const std::string& text) { home_.Write(".config/longreach/config.yaml", text); }

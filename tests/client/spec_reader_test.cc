@@ -13,10 +13,10 @@
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 SweepFile Read(const std::string& text) {
   absl::StatusOr<SweepFile> file = ReadSweepFile(text, "sweep.yaml");

@@ -7,8 +7,8 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using StoreTest = WithFakeScheduler;
 

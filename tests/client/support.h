@@ -353,7 +353,7 @@ inline Outcome RunCommandLine(const std::vector<std::string>& arguments,
 }
 
 // Tests of commands that a scheduler of canned answers answers.
-class WithFakeScheduler : public testing::Test {
+class WithFakeScheduler : public ::testing::Test {
  protected:
   Outcome Run(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--scheduler", scheduler_.address()});

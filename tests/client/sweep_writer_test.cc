@@ -8,7 +8,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 v1::JobSpec Job() {
   v1::JobSpec job;

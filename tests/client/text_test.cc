@@ -42,9 +42,9 @@ TEST(TextTest, MeasuresAndCutsByColumns) {
 }
 
 TEST(TextTest, WrapsWordsByColumns) {
-  EXPECT_THAT(WrapWords("one two  three", 7), testing::ElementsAre("one two", "three"));
-  EXPECT_THAT(WrapWords("überlängen zu", 4), testing::ElementsAre("überlängen", "zu"));
-  EXPECT_THAT(WrapWords("", 10), testing::IsEmpty());
+  EXPECT_THAT(WrapWords("one two  three", 7), ::testing::ElementsAre("one two", "three"));
+  EXPECT_THAT(WrapWords("überlängen zu", 4), ::testing::ElementsAre("überlängen", "zu"));
+  EXPECT_THAT(WrapWords("", 10), ::testing::IsEmpty());
 }
 
 TEST(TextTest, WritesNumbersForPeople) {

@@ -12,8 +12,8 @@
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // layers x batch_size.
 v1::SweepSpec Grid() {

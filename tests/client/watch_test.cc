@@ -16,7 +16,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class WatchTest : public WithFakeScheduler {
  protected:
@@ -209,7 +209,7 @@ TEST_F(WatchTest, WhoLooksOrWaitsIsToldOfJobsThatDoNotCome) {
   scheduler_.watch_stays_open = false;
   EXPECT_THAT(Run({"status"}).out, HasSubstr(told));
   scheduler_.updates[0].clear_stalled();
-  EXPECT_THAT(Run({"status"}).out, testing::Not(HasSubstr("to come")));
+  EXPECT_THAT(Run({"status"}).out, ::testing::Not(HasSubstr("to come")));
 }
 
 TEST_F(WatchTest, WhoWaitsForAPausedSweepIsToldSo) {

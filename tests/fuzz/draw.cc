@@ -14,7 +14,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
 constexpr int kMaxDepth = 5;
-constexpr int kMaxElements = 6;
+constexpr int kMostElements = 6;
 
 // The ends of the integer types and their neighbours.
 constexpr std::array<uint64_t, 12> kEdges = {
@@ -102,7 +102,7 @@ void Draw::Fill(Message& message, int depth) {
 void Draw::Change(Message& message, int depth) {
   const int fields = message.GetDescriptor()->field_count();
   if (depth > kMaxDepth || fields == 0) return;
-  for (int changes = Byte() % kMaxElements; changes > 0; --changes) {
+  for (int changes = Byte() % kMostElements; changes > 0; --changes) {
     const FieldDescriptor& field = *message.GetDescriptor()->field(Byte() % fields);
     const uint8_t choice = Byte();
     const int size = field.is_repeated() ? message.GetReflection()->FieldSize(message, &field) : 0;
@@ -120,7 +120,7 @@ void Draw::Alter(Message& message, const FieldDescriptor& field, uint8_t choice,
     message.GetReflection()->ClearField(&message, &field);
   } else if (field.is_repeated()) {
     if (choice % 2 == 0) message.GetReflection()->ClearField(&message, &field);
-    for (int n = Byte() % kMaxElements; n > 0; --n) Set(message, field, depth, below);
+    for (int n = Byte() % kMostElements; n > 0; --n) Set(message, field, depth, below);
   } else {
     Set(message, field, depth, below);
   }

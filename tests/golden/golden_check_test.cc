@@ -12,7 +12,7 @@
 
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 struct Ended {
   int code;
@@ -27,10 +27,10 @@ Ended Check(const std::string& arguments) {
   return {WEXITSTATUS(pclose(pipe)), text};
 }
 
-class GoldenCheckTest : public testing::Test {
+class GoldenCheckTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "/golden_XXXXXX";
+    std::string name = ::testing::TempDir() + "/golden_XXXXXX";
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
   }

@@ -13,7 +13,7 @@
 namespace longreach::golden {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string Read(const std::filesystem::path& path) {
   std::ostringstream text;
@@ -25,8 +25,8 @@ std::string Read(const std::filesystem::path& path) {
 class GoldenFolder {
  public:
   GoldenFolder(const std::filesystem::path& name, const std::string& text)
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                ("golden_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()))) {
+      : folder_(std::filesystem::path(::testing::TempDir()) /
+                ("golden_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()))) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories((folder_ / name).parent_path());
     std::ofstream(folder_ / name) << text;

@@ -105,7 +105,7 @@ absl::StatusOr<trainer::PackSettings> SettingsOf(const BenchOptions& options, co
   return settings;
 }
 
-absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
+absl::StatusOr<trainer::BenchRequest> BenchRequestOf(const BenchOptions& options) {
   if (options.pack < 1 || options.pack > catalog::kMaxJobsOfPack) {
     return absl::InvalidArgumentError(
         fmt::format("--pack: {} is not from 1 to {}\n  a usual value is 9", options.pack, catalog::kMaxJobsOfPack));
@@ -261,7 +261,7 @@ int RunBench(const BenchOptions& options) {
     const absl::Status loaded = trainer::LoadCudaPlugin(trainer::OwnCudaPlugin(), PacksOf(options));  // Before any other call of the trainer.
     if (!loaded.ok()) return Refuse(loaded, 1);
   }
-  const absl::StatusOr<trainer::BenchRequest> request = RequestOf(options);
+  const absl::StatusOr<trainer::BenchRequest> request = BenchRequestOf(options);
   if (!request.ok()) return Refuse(request.status(), 2);
   if (const absl::Status valid = trainer::Validate(request->settings); !valid.ok()) return Refuse(valid, 2);
   const absl::StatusOr<trainer::BenchResult> result = trainer::Bench(*request);

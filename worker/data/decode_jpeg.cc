@@ -17,13 +17,13 @@ namespace {
 
 // libjpeg leaves by longjmp. All that changes between setjmp and longjmp is a member, so nothing is lost in a register, and
 // no destructor is jumped over.
-class Decoder {
+class JpegDecoder {
  public:
-  explicit Decoder(std::string_view bytes) : bytes_(bytes) {
+  explicit JpegDecoder(std::string_view bytes) : bytes_(bytes) {
     jpeg_.err = jpeg_std_error(&errors_);
     jpeg_.client_data = this;
     errors_.error_exit = [](j_common_ptr jpeg) {
-      Decoder* self = static_cast<Decoder*>(jpeg->client_data);
+      JpegDecoder* self = static_cast<JpegDecoder*>(jpeg->client_data);
       self->Note(jpeg);
       std::longjmp(self->out_, 1);
     };
@@ -43,9 +43,9 @@ class Decoder {
     };
     errors_.output_message = [](j_common_ptr) {};
   }
-  Decoder(const Decoder&) = delete;
+  JpegDecoder(const JpegDecoder&) = delete;
 
-  ~Decoder() {
+  ~JpegDecoder() {
     if (created_) jpeg_destroy_decompress(&jpeg_);
   }
 
@@ -130,6 +130,6 @@ class Decoder {
 
 }  // namespace
 
-absl::StatusOr<GrayImage> DecodeJpeg(std::string_view bytes) { return Decoder(bytes).Decode(); }
+absl::StatusOr<GrayImage> DecodeJpeg(std::string_view bytes) { return JpegDecoder(bytes).Decode(); }
 
 }  // namespace longreach::data

@@ -13,14 +13,14 @@ namespace longreach::data {
 namespace {
 
 // libpng leaves by longjmp; see decode_jpeg.cc for why all state is in members.
-class Decoder {
+class PngDecoder {
  public:
-  explicit Decoder(std::string_view bytes) : bytes_(bytes) {}
-  Decoder(const Decoder&) = delete;
-  ~Decoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  explicit PngDecoder(std::string_view bytes) : bytes_(bytes) {}
+  PngDecoder(const PngDecoder&) = delete;
+  ~PngDecoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
   absl::StatusOr<GrayImage> Decode() {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &Decoder::OnError, [](png_structp, png_const_charp) {});
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &PngDecoder::OnError, [](png_structp, png_const_charp) {});
     info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
     if (info_ == nullptr) return absl::ResourceExhaustedError("PNG: out of memory");
     if (!Start()) return Broken();
@@ -50,12 +50,12 @@ class Decoder {
 
  private:
   [[noreturn]] static void OnError(png_structp png, png_const_charp text) {
-    Decoder* self = static_cast<Decoder*>(png_get_error_ptr(png));
+    PngDecoder* self = static_cast<PngDecoder*>(png_get_error_ptr(png));
     self->what_ = text;
     std::longjmp(self->out_, 1);
   }
   static void Read(png_structp png, png_bytep to, size_t bytes) {
-    Decoder* self = static_cast<Decoder*>(png_get_io_ptr(png));
+    PngDecoder* self = static_cast<PngDecoder*>(png_get_io_ptr(png));
     if (self->bytes_.size() - self->at_ < bytes) png_error(png, "the file ends before the image does");
     std::memcpy(to, self->bytes_.data() + self->at_, bytes);
     self->at_ += bytes;
@@ -64,7 +64,7 @@ class Decoder {
 
   bool Start() {
     if (setjmp(out_) != 0) return false;
-    png_set_read_fn(png_, this, &Decoder::Read);
+    png_set_read_fn(png_, this, &PngDecoder::Read);
     png_set_user_limits(png_, 1'000'000, 1'000'000);
     png_read_info(png_, info_);
     png_set_strip_16(png_);
@@ -97,6 +97,6 @@ class Decoder {
 
 }  // namespace
 
-absl::StatusOr<GrayImage> DecodePng(std::string_view bytes) { return Decoder(bytes).Decode(); }
+absl::StatusOr<GrayImage> DecodePng(std::string_view bytes) { return PngDecoder(bytes).Decode(); }
 
 }  // namespace longreach::data

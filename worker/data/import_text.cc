@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kCorpus = "corpus.bin";
 constexpr const char* kJournal = "journal.json";
-constexpr size_t kBlock = 1 << 20;
+constexpr size_t kReadBlock = 1 << 20;
 // Bytes between two points from which an interrupted import goes on.
 constexpr int64_t kBetweenPoints = int64_t{64} << 20;
 
@@ -66,7 +66,7 @@ absl::StatusOr<std::string> Copy(ByteSource& source, const std::filesystem::path
   RETURN_IF_ERROR(source.Skip(done));
   ASSIGN_OR_RETURN(OutputFile out, OutputFile::Open(staging / kCorpus, done));
   progress.Start(source.size(), done, "bytes");
-  std::vector<char> block(kBlock);
+  std::vector<char> block(kReadBlock);
   int64_t point = done;
   while (true) {
     ASSIGN_OR_RETURN(const size_t got, source.Read(block));

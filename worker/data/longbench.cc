@@ -16,9 +16,9 @@ using Json = nlohmann::json;
 constexpr size_t kMostText = 15 << 20;
 
 // The fields of one line; the first one that is not as published is the error.
-class Fields {
+class SampleFields {
  public:
-  Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+  SampleFields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
 
   std::string Text(const char* name) {
     const auto found = object_.find(name);
@@ -80,7 +80,7 @@ absl::StatusOr<LongBenchSample> LongBenchFile::Sample(int64_t index) const {
     return absl::DataLossError(fmt::format("{}: not a JSON object, of which there must be one in each line: {}", where,
                                            WhyNoJsonObject(bytes().substr(line.begin, line.end - line.begin))));
   }
-  Fields fields(object, where);
+  SampleFields fields(object, where);
   LongBenchSample sample;
   sample.input = fields.Text("input");
   sample.context = fields.Text("context");

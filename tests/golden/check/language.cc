@@ -21,11 +21,11 @@ using trainer::PackState;
 using trainer::Parameter;
 using trainer::StepEngine;
 
-constexpr double kLogits = 2e-5;
+constexpr double kLanguageLogits = 2e-5;
 constexpr double kAttention = 2e-6;
-constexpr double kLossRelative = 1e-5;
-constexpr double kGradientRelative = 1e-4;
-constexpr double kGradientAbsolute = 1e-7;
+constexpr double kLanguageLossRelative = 1e-5;
+constexpr double kLanguageGradientRelative = 1e-4;
+constexpr double kLanguageGradientAbsolute = 1e-7;
 // Of 256 logits every eighth is stored.
 constexpr int64_t kEvery = 8;
 constexpr int kMaxSize = 4096;
@@ -103,27 +103,27 @@ absl::StatusOr<Batch> BatchOf(const SafetensorsFile& file, const PackSettings& s
   return batch;
 }
 
-struct Arrangement {
+struct PackPlace {
   std::string name;
   int members;
   int64_t member;
   bool whole_pack;
 };
 
-void CheckArrangement(const SafetensorsFile& file, const SafetensorsFile& shared, const PackSettings& settings,
-                      const Arrangement& arrangement, FileCheck& check) {
+void CheckAt(const SafetensorsFile& file, const SafetensorsFile& shared, const PackSettings& settings, const PackPlace& place,
+             FileCheck& check) {
   const bool decoder = settings.experiment == "language";
   const std::unique_ptr<StepEngine> engine =
-      trainer::MakeLibtorchEngine(settings, {.threads = 2, .whole_pack = arrangement.whole_pack});
+      trainer::MakeLibtorchEngine(settings, {.threads = 2, .whole_pack = place.whole_pack});
   const absl::StatusOr<Batch> batch = BatchOf(file, settings, engine->model().encoding().Use());
   check.Require(batch.ok(), std::string(batch.status().message()));
   if (!batch.ok()) return;
   const trainer::ParameterLayout& layout = engine->model().layout();
-  std::vector<trainer::Member> members(static_cast<size_t>(arrangement.members));
+  std::vector<trainer::Member> members(static_cast<size_t>(place.members));
   for (size_t m = 0; m < members.size(); ++m) members[m].seed = static_cast<uint32_t>(100 + m);
   PackState state = trainer::InitialState(layout, members);
   const auto part = [&](const Tensor& flat, const Parameter& parameter) {
-    return flat[arrangement.member].narrow(0, parameter.offset, parameter.size).view(parameter.shape);
+    return flat[place.member].narrow(0, parameter.offset, parameter.size).view(parameter.shape);
   };
   for (const Parameter& parameter : layout.parameters()) {
     std::optional<Tensor> initial = Floats(file, "param/" + parameter.name);
@@ -133,28 +133,28 @@ void CheckArrangement(const SafetensorsFile& file, const SafetensorsFile& shared
     if (!fits) return;
     part(state.parameters, parameter).copy_(*initial);
   }
-  const auto name = [&](const std::string& what) { return arrangement.name + " " + what; };
+  const auto name = [&](const std::string& what) { return place.name + " " + what; };
   const auto some_columns = [&](const Tensor& all) { return decoder ? all.slice(-1, 0, all.size(-1), kEvery).contiguous() : all; };
   const std::optional<Tensor> logits = Floats(file, "logits"), loss = Floats(file, "loss");
   check.Require(logits && loss, "has no logits and loss");
   if (!logits || !loss) return;
-  const Tensor ours = some_columns(engine->Logits(*batch, state)[arrangement.member]);
+  const Tensor ours = some_columns(engine->Logits(*batch, state)[place.member]);
   check.Require(ours.numel() == logits->numel(), "logits of another shape");
   if (ours.numel() != logits->numel()) return;
-  CompareTensors(name("logits"), ours.view(logits->sizes()), *logits, kLogits, check);
-  if (!arrangement.whole_pack) {
+  CompareTensors(name("logits"), ours.view(logits->sizes()), *logits, kLanguageLogits, check);
+  if (!place.whole_pack) {
     // As the figure of a trained job has it: of one member, by a model of its own.
     const std::optional<Tensor> attention = Floats(file, "attention");
-    const Tensor attended = trainer::AttentionOf(engine->model(), trainer::ViewParameters(layout, state.parameters[arrangement.member]),
+    const Tensor attended = trainer::AttentionOf(engine->model(), trainer::ViewParameters(layout, state.parameters[place.member]),
                                                  *batch, [] {});
     check.Require(attention && attention->sizes() == attended.sizes(), "attention is missing or has another shape");
     if (attention && attention->sizes() == attended.sizes()) CompareTensors(name("attention"), attended, *attention, kAttention, check);
   }
   const double expected = loss->item<double>();
-  const double tested = engine->Evaluate(*batch, state, [] {})[static_cast<size_t>(arrangement.member)].loss;
-  check.Compare(name("test loss"), tested - expected, kLossRelative * std::abs(expected));
-  const double trained = engine->Gradients(*batch, state)[static_cast<size_t>(arrangement.member)];
-  check.Compare(name("loss"), trained - expected, kLossRelative * std::abs(expected));
+  const double tested = engine->Evaluate(*batch, state, [] {})[static_cast<size_t>(place.member)].loss;
+  check.Compare(name("test loss"), tested - expected, kLanguageLossRelative * std::abs(expected));
+  const double trained = engine->Gradients(*batch, state)[static_cast<size_t>(place.member)];
+  check.Compare(name("loss"), trained - expected, kLanguageLossRelative * std::abs(expected));
   for (const Parameter& parameter : layout.parameters()) {
     Tensor gradient = part(engine->gradients(), parameter);
     if (const auto rows = Integers(file, "rows/" + parameter.name)) gradient = gradient.index_select(0, at::tensor(*rows, at::kLong));
@@ -163,7 +163,7 @@ void CheckArrangement(const SafetensorsFile& file, const SafetensorsFile& shared
     check.Require(stored && stored->sizes() == gradient.sizes(), "grad/" + parameter.name + " is missing or has another shape");
     if (!stored || stored->sizes() != gradient.sizes()) continue;
     CompareTensors(name("grad/" + parameter.name), gradient, *stored,
-                   kGradientRelative * stored->abs().max().item<double>() + kGradientAbsolute, check);
+                   kLanguageGradientRelative * stored->abs().max().item<double>() + kLanguageGradientAbsolute, check);
   }
 }
 
@@ -188,9 +188,9 @@ void CheckLanguage(const std::filesystem::path& folder, Report& report) {
       const absl::Status valid = trainer::Validate(settings);
       check.Require(valid.ok(), Text("its description: ", valid.message()));
       if (shared.ok() && valid.ok()) {
-        for (const Arrangement& arrangement : {Arrangement{"alone", 1, 0, false}, Arrangement{"in a pack of 3", 3, 1, false},
-                                               Arrangement{"in a batched pack of 3", 3, 2, true}}) {
-          CheckArrangement(*file, *shared, settings, arrangement, check);
+        for (const PackPlace& place : {PackPlace{"alone", 1, 0, false}, PackPlace{"in a pack of 3", 3, 1, false},
+                                       PackPlace{"in a batched pack of 3", 3, 2, true}}) {
+          CheckAt(*file, *shared, settings, place, check);
         }
       }
     }

@@ -8,10 +8,10 @@
 namespace longreach::access {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
-class CertificatesTest : public testing::Test {
+class CertificatesTest : public ::testing::Test {
  protected:
   CertificatesTest() : authority_(*MakeAuthority("test", 10)) {}
   const KeyAndCertificate authority_;

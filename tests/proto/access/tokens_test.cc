@@ -9,8 +9,8 @@
 namespace longreach::access {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(TokensTest, ATokenIsFoundByItselfAndByNothingElse) {
   const std::string bob = NewToken();
@@ -31,7 +31,7 @@ TEST(TokensTest, ATokenIsFoundByItselfAndByNothingElse) {
 
 TEST(TokensTest, TwoTokensDiffer) {
   EXPECT_NE(NewToken(), NewToken());
-  EXPECT_THAT(NewToken(), testing::MatchesRegex("longreach_[0-9a-f]{64}"));
+  EXPECT_THAT(NewToken(), ::testing::MatchesRegex("longreach_[0-9a-f]{64}"));
 }
 
 TEST(TokensTest, TheListsLineDoesNotHoldTheToken) {

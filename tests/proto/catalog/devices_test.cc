@@ -5,9 +5,9 @@
 namespace longreach::catalog {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::vector<std::string> Devices(std::string_view text) {
   std::vector<std::string> texts;

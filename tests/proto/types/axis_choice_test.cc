@@ -6,8 +6,8 @@
 namespace longreach {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 AxisChoice Choice(const std::string& axis, std::string_view text) {
   AxisChoice choice(axis);
@@ -34,7 +34,7 @@ TEST(AxisChoiceTest, WordsAreAscending) {
 TEST(AxisChoiceTest, NamesAreNoRanges) {
   EXPECT_TRUE(Choice("system", "a..b").Has("a..b"));
   EXPECT_TRUE(Choice("model.folder", "../weights").Has("../weights"));
-  EXPECT_THAT(Choice("system", "1..2").ranges(), testing::IsEmpty());
+  EXPECT_THAT(Choice("system", "1..2").ranges(), ::testing::IsEmpty());
 }
 
 TEST(AxisChoiceTest, WhatIsOverAllLengthsIsAtNone) {

@@ -6,8 +6,8 @@
 namespace longreach {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(AxisListTest, HasCommasBetweenItsAxes) {
   EXPECT_THAT(AxesIn(""), IsEmpty());

@@ -10,7 +10,7 @@ namespace longreach {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 v1::JobSpec Defaults() {
   v1::JobSpec defaults;

@@ -9,10 +9,10 @@
 namespace longreach {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(SettingsTest, AreSingleValues) {
   EXPECT_THAT(SettingPaths(), Contains("model.layers"));

@@ -6,9 +6,9 @@
 namespace longreach::core {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const Demand kWanted{.wanted = true};
 

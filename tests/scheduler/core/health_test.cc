@@ -6,8 +6,8 @@
 namespace longreach::core {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using Sweeps = std::set<int64_t>;
 
 Health After(std::initializer_list<std::vector<int64_t>> attempts) {

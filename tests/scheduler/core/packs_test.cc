@@ -12,8 +12,8 @@ namespace longreach::core {
 namespace {
 
 using std::chrono::seconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 v1::Abilities Able() {
   v1::Abilities abilities;
@@ -63,7 +63,7 @@ TEST(AbilitiesTest, AWorkerOfAnotherBuildIsNamedWithItsBuild) {
   EXPECT_EQ(WhyUnable(needs, abilities), "has no experiment kind 'language'; its build is 0.0.9 (abc)");
   needs = Work();
   needs.data_sets = {{.name = "novels"}};
-  EXPECT_THAT(WhyUnable(needs, abilities), testing::Not(HasSubstr("build")));
+  EXPECT_THAT(WhyUnable(needs, abilities), ::testing::Not(HasSubstr("build")));
 }
 
 TEST(AbilitiesTest, ADataSetCountsOnlyWithTheBytesThatTheStoreKnows) {

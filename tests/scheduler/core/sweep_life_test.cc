@@ -7,7 +7,7 @@ namespace longreach::core {
 namespace {
 
 using enum SweepState;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(SweepLifeTest, PausesAndResumes) {
   EXPECT_EQ(*Pause(kLive), kPaused);

@@ -10,9 +10,9 @@
 namespace longreach::experiments {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-v1::SweepSpec Sweep() {
+v1::SweepSpec AlgorithmicSweep() {
   v1::SweepSpec sweep;
   sweep.set_name("test");
   sweep.set_experiment("algorithmic");
@@ -24,7 +24,7 @@ v1::SweepSpec Sweep() {
 }
 
 v1::SweepSpec WithEncoding(const std::string& encoding) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_axes()->set_encoding(0, encoding);
   return sweep;
 }
@@ -38,7 +38,7 @@ std::string Refusal(const v1::SweepSpec& sweep, absl::StatusCode code = absl::St
 TEST(AlgorithmicTest, NamesFieldValueAndSuggestionOfATypo) {
   EXPECT_EQ(Refusal(WithEncoding("roep")),
             "axes.encoding: unknown encoding 'roep'\n  did you mean 'rope'? 'longreach list encodings' shows all of them");
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_axes()->set_task(0, "even_pair");
   EXPECT_EQ(Refusal(sweep), "axes.task: unknown task of the kind 'algorithmic' 'even_pair'\n  did you mean 'even_pairs'? 'longreach list tasks' shows all of them");
 }
@@ -51,7 +51,7 @@ TEST(AlgorithmicTest, RefusesRandomizedWhereItIsNotAdmitted) {
 
 TEST(AlgorithmicTest, RefusesNumbersThatMakeNoSense) {
   const auto refused = [](auto change) {
-    v1::SweepSpec sweep = Sweep();
+    v1::SweepSpec sweep = AlgorithmicSweep();
     change(sweep);
     return Refusal(sweep);
   };
@@ -116,7 +116,7 @@ TEST(AlgorithmicTest, RefusesATapeThatThePositionsCannotHold) {
 }
 
 TEST(AlgorithmicTest, TheReleasedTableIsOnlyForRandomizedRelative) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_positions()->set_relative_as_released(true);
   EXPECT_THAT(Refusal(sweep), HasSubstr("no encoding is relative:randomized"));
   sweep.mutable_axes()->add_encoding("relative:randomized");
@@ -126,7 +126,7 @@ TEST(AlgorithmicTest, TheReleasedTableIsOnlyForRandomizedRelative) {
 }
 
 TEST(AlgorithmicTest, NoStepsNeedWeights) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_training()->set_steps(0);
   EXPECT_THAT(Refusal(sweep), HasSubstr("0 steps train nothing"));
 
@@ -158,8 +158,8 @@ TEST(AlgorithmicTest, AJobIsCompleteAndHoldsNothingThatItDoesNotUse) {
 }
 
 TEST(AlgorithmicTest, SettingsThatAJobDoesNotUseMakeNoOtherJob) {
-  const JobId before = Expansion::Of(Sweep())->At(0).id;
-  v1::SweepSpec sweep = Sweep();
+  const JobId before = Expansion::Of(AlgorithmicSweep())->At(0).id;
+  v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_model()->set_sandwich_dim(64);
   sweep.mutable_model()->set_kerple_shared(true);
   sweep.mutable_positions()->set_max_position(4096);
@@ -172,11 +172,11 @@ TEST(AlgorithmicTest, SettingsThatAJobDoesNotUseMakeNoOtherJob) {
 }
 
 TEST(AlgorithmicTest, SayingADefaultOrSortingLengthsMakesNoOtherJobOrSweep) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_training()->set_steps(2'000'000);
   for (int length = 40; length >= 1; --length) sweep.mutable_training()->add_lengths(length);
   Expansion said = *Expansion::Of(sweep);
-  Expansion unsaid = *Expansion::Of(Sweep());
+  Expansion unsaid = *Expansion::Of(AlgorithmicSweep());
   EXPECT_EQ(said.id(), unsaid.id());
   EXPECT_EQ(said.At(0).id, unsaid.At(0).id);
 }
@@ -189,7 +189,7 @@ TEST(AlgorithmicTest, CostsAreThoseOfTheReference) {
   EXPECT_NEAR(cost.flops, 0.9e16, 0.05e16);
   EXPECT_DOUBLE_EQ(cost.checkpoint_bytes, 12.0 * 248'962);
 
-  v1::SweepSpec one = Sweep();
+  v1::SweepSpec one = AlgorithmicSweep();
   one.mutable_training()->set_steps(1);
   one.mutable_training()->set_batch_size(2);
   one.mutable_training()->add_lengths(3);
@@ -209,7 +209,7 @@ TEST(AlgorithmicTest, CostsAreThoseOfTheReference) {
 }
 
 TEST(AlgorithmicTest, EveryTaskAndEncodingOfTheCatalogExpands) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_axes()->clear_task();
   sweep.mutable_axes()->clear_encoding();
   int encodings = 0;
@@ -230,7 +230,7 @@ TEST(AlgorithmicTest, EveryTaskAndEncodingOfTheCatalogExpands) {
 // distances alone, jobs that differ in how these are drawn would be one job.
 TEST(AlgorithmicTest, WhatTheCatalogSaysOfAnEncodingIsInItsJobs) {
   for (const catalog::Encoding& encoding : catalog::Encodings()) {
-    v1::SweepSpec sweep = Sweep();
+    v1::SweepSpec sweep = AlgorithmicSweep();
     sweep.mutable_axes()->clear_encoding();
     const bool randomized = (encoding.positions & catalog::kRandomized) != 0;
     sweep.mutable_axes()->add_encoding(std::string(encoding.name) + (randomized ? ":randomized" : ""));

@@ -11,8 +11,8 @@
 namespace longreach::experiments {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 v1::SweepSpec Language(const std::vector<std::string>& encodings = {"rope"}) {
   v1::SweepSpec sweep;

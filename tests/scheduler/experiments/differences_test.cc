@@ -6,8 +6,8 @@
 namespace longreach::experiments {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 v1::SweepSpec Sweep(const std::string& name, std::initializer_list<const char*> encodings) {
   v1::SweepSpec sweep;

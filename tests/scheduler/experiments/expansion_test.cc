@@ -13,7 +13,7 @@ namespace longreach::experiments {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 v1::SweepSpec Sweep() {
   v1::SweepSpec sweep;
@@ -26,7 +26,7 @@ v1::SweepSpec Sweep() {
   return sweep;
 }
 
-std::string Refusal(const v1::SweepSpec& sweep) {
+std::string ExpansionRefusal(const v1::SweepSpec& sweep) {
   const absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
   EXPECT_EQ(expansion.status().code(), absl::StatusCode::kInvalidArgument) << expansion.status();
   return std::string(expansion.status().message());
@@ -117,7 +117,7 @@ TEST(ExpansionTest, RefusesNamesThatCommandsCannotTake) {
   const auto refused = [](const std::string& name) {
     v1::SweepSpec sweep = Sweep();
     sweep.set_name(name);
-    return Refusal(sweep);
+    return ExpansionRefusal(sweep);
   };
   EXPECT_THAT(refused(""), HasSubstr("needs a name"));
   EXPECT_THAT(refused("last"), HasSubstr("'last'"));
@@ -130,17 +130,17 @@ TEST(ExpansionTest, RefusesNamesThatCommandsCannotTake) {
 TEST(ExpansionTest, WhereNothingIsTrainedALearningRateIsAskedForWithWhatToWrite) {
   v1::SweepSpec sweep = Sweep();
   sweep.mutable_axes()->clear_learning_rate();
-  EXPECT_EQ(Refusal(sweep), "axes.learning_rate: no value; give at least one, as in --set learning_rate=VALUE");
+  EXPECT_EQ(ExpansionRefusal(sweep), "axes.learning_rate: no value; give at least one, as in --set learning_rate=VALUE");
   sweep.mutable_training()->set_steps(0);
-  EXPECT_THAT(Refusal(sweep), HasSubstr("axes.learning_rate: no value; nothing is trained (training.steps: 0), but a job has one"));
-  EXPECT_THAT(Refusal(sweep), HasSubstr("\n  set any, the same in all such sweeps, as in --set learning_rate=1e-4"));
+  EXPECT_THAT(ExpansionRefusal(sweep), HasSubstr("axes.learning_rate: no value; nothing is trained (training.steps: 0), but a job has one"));
+  EXPECT_THAT(ExpansionRefusal(sweep), HasSubstr("\n  set any, the same in all such sweeps, as in --set learning_rate=1e-4"));
 }
 
 TEST(ExpansionTest, RefusesEmptyAxesAndDuplicates) {
   const auto refused = [](auto change) {
     v1::SweepSpec sweep = Sweep();
     change(*sweep.mutable_axes());
-    return Refusal(sweep);
+    return ExpansionRefusal(sweep);
   };
   EXPECT_THAT(refused([](v1::Axes& axes) { axes.clear_seed(); }), HasSubstr("axes.seed: no value"));
   EXPECT_THAT(refused([](v1::Axes& axes) { axes.clear_task(); }), HasSubstr("axes.task: no value"));
@@ -157,13 +157,13 @@ TEST(ExpansionTest, RefusesEmptyAxesAndDuplicates) {
 TEST(ExpansionTest, RefusesUnknownKindsAndFieldsOfTheFuture) {
   v1::SweepSpec sweep = Sweep();
   sweep.set_experiment("algoritmic");
-  EXPECT_EQ(Refusal(sweep), "experiment: unknown experiment kind 'algoritmic'\n  did you mean 'algorithmic'? known: algorithmic, images, language, llama, noop");
+  EXPECT_EQ(ExpansionRefusal(sweep), "experiment: unknown experiment kind 'algoritmic'\n  did you mean 'algorithmic'? known: algorithmic, images, language, llama, noop");
   sweep.clear_experiment();
-  EXPECT_EQ(Refusal(sweep), "experiment: is missing\n  set 'experiment' to the kind that the sweep is of; there are: algorithmic, images, language, llama, noop");
+  EXPECT_EQ(ExpansionRefusal(sweep), "experiment: is missing\n  set 'experiment' to the kind that the sweep is of; there are: algorithmic, images, language, llama, noop");
 
   sweep = Sweep();
   sweep.mutable_model()->GetReflection()->MutableUnknownFields(sweep.mutable_model())->AddVarint(77, 1);
-  EXPECT_THAT(Refusal(sweep), HasSubstr("field number 77"));
+  EXPECT_THAT(ExpansionRefusal(sweep), HasSubstr("field number 77"));
 }
 
 v1::SweepSpec SweepWithWeights() {
@@ -216,7 +216,7 @@ TEST(ExpansionTest, RefusesInputsThatCannotBe) {
     v1::SweepSpec sweep = SweepWithWeights();
     sweep.mutable_training()->set_steps(10);
     change(*sweep.mutable_inputs(0));
-    return Refusal(sweep);
+    return ExpansionRefusal(sweep);
   };
   EXPECT_THAT(refused([](v1::Input& input) { input.set_name("weigths"); }), HasSubstr("did you mean 'weights'?"));
   EXPECT_THAT(refused([](v1::Input& input) { input.set_name(""); }), HasSubstr("is not a word"));
@@ -236,7 +236,7 @@ TEST(ExpansionTest, RefusesInputsThatCannotBe) {
 
   v1::SweepSpec twice = SweepWithWeights();
   *twice.add_inputs() = twice.inputs(0);
-  EXPECT_THAT(Refusal(twice), HasSubstr("twice"));
+  EXPECT_THAT(ExpansionRefusal(twice), HasSubstr("twice"));
 
   v1::SweepSpec deep = SweepWithWeights();
   v1::Input* input = deep.mutable_inputs(0);
@@ -246,7 +246,7 @@ TEST(ExpansionTest, RefusesInputsThatCannotBe) {
     next->set_artifact("weights");
     input = next;
   }
-  EXPECT_THAT(Refusal(deep), HasSubstr("nested deeper"));
+  EXPECT_THAT(ExpansionRefusal(deep), HasSubstr("nested deeper"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace longreach::experiments {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(LandmarkPasskeysTest, PromptsWhoseDepthsAreDrawnHaveNoneOfTheirOwn) {
   v1::SweepSpec sweep = LlamaSweep();
@@ -24,7 +24,7 @@ TEST(LandmarkPasskeysTest, PromptsWhoseDepthsAreDrawnHaveNoneOfTheirOwn) {
   sweep.mutable_evaluation()->add_passkey_lengths(1024);
   const std::string nope = IdOf(sweep);
   EXPECT_EQ(JobOf(sweep).evaluation().passkey_prompts(), "nope");
-  EXPECT_THAT(Expansion::Of(sweep)->At(0).canonical, testing::Not(HasSubstr("passkey_prompts")));
+  EXPECT_THAT(Expansion::Of(sweep)->At(0).canonical, ::testing::Not(HasSubstr("passkey_prompts")));
   sweep.mutable_evaluation()->set_passkey_prompts("nope");
   EXPECT_EQ(IdOf(sweep), nope);
 

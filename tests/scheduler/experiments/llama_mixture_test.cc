@@ -13,12 +13,12 @@
 namespace longreach::experiments {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 using Parts = std::vector<std::pair<std::string, double>>;
 
-v1::SweepSpec Sweep(const Parts& mixture = {}) {
+v1::SweepSpec MixtureSweep(const Parts& mixture = {}) {
   v1::SweepSpec sweep;
   sweep.set_name("mixed");
   sweep.set_experiment("llama");
@@ -35,8 +35,8 @@ v1::SweepSpec Sweep(const Parts& mixture = {}) {
 }
 
 TEST(LlamaMixtureTest, TheOrderOfNamesIsNoMatter) {
-  const v1::SweepSpec one = Sweep({{"slimpajama", 0.693584}, {"starcoder", 0.306416}});
-  const v1::SweepSpec other = Sweep({{"starcoder", 0.306416}, {"slimpajama", 0.693584}});
+  const v1::SweepSpec one = MixtureSweep({{"slimpajama", 0.693584}, {"starcoder", 0.306416}});
+  const v1::SweepSpec other = MixtureSweep({{"starcoder", 0.306416}, {"slimpajama", 0.693584}});
   EXPECT_EQ(IdOf(one), IdOf(other));
   const v1::JobSpec job = JobOf(other);
   EXPECT_THAT(job.training().mixture(), ElementsAre("slimpajama", "starcoder"));
@@ -44,13 +44,13 @@ TEST(LlamaMixtureTest, TheOrderOfNamesIsNoMatter) {
   EXPECT_EQ(job.data(), "pg19");
 
   // What is drawn otherwise is another job.
-  EXPECT_NE(IdOf(one), IdOf(Sweep()));
-  EXPECT_NE(IdOf(one), IdOf(Sweep({{"slimpajama", 0.306416}, {"starcoder", 0.693584}})));
-  EXPECT_NE(IdOf(one), IdOf(Sweep({{"slimpajama", 1}})));
+  EXPECT_NE(IdOf(one), IdOf(MixtureSweep()));
+  EXPECT_NE(IdOf(one), IdOf(MixtureSweep({{"slimpajama", 0.306416}, {"starcoder", 0.693584}})));
+  EXPECT_NE(IdOf(one), IdOf(MixtureSweep({{"slimpajama", 1}})));
 }
 
 TEST(LlamaMixtureTest, AJobReadsBackAsItIs) {
-  absl::StatusOr<Expansion> expansion = Expansion::Of(Sweep({{"b", 0.5}, {"a", 3}}));
+  absl::StatusOr<Expansion> expansion = Expansion::Of(MixtureSweep({{"b", 0.5}, {"a", 3}}));
   ASSERT_TRUE(expansion.ok()) << expansion.status();
   const ExpandedJob job = expansion->At(0);
   const absl::StatusOr<v1::JobSpec> read = ReadJob(job.canonical);
@@ -61,7 +61,7 @@ TEST(LlamaMixtureTest, AJobReadsBackAsItIs) {
 
 TEST(LlamaMixtureTest, WhereNothingIsTrainedThereIsNone) {
   const auto tested = [](const Parts& mixture) {
-    v1::SweepSpec sweep = Sweep(mixture);
+    v1::SweepSpec sweep = MixtureSweep(mixture);
     sweep.mutable_training()->set_steps(0);
     v1::Input& weights = *sweep.add_inputs();
     weights.set_name("weights");
@@ -75,21 +75,21 @@ TEST(LlamaMixtureTest, WhereNothingIsTrainedThereIsNone) {
 }
 
 TEST(LlamaMixtureTest, RefusesWhatCannotBeDrawnFrom) {
-  EXPECT_TRUE(Expansion::Of(Sweep({{"a", 1}})).ok());
-  EXPECT_TRUE(Expansion::Of(Sweep({{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}, {"g", 1}, {"h", 1e9}})).ok());
+  EXPECT_TRUE(Expansion::Of(MixtureSweep({{"a", 1}})).ok());
+  EXPECT_TRUE(Expansion::Of(MixtureSweep({{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}, {"g", 1}, {"h", 1e9}})).ok());
 
-  EXPECT_THAT(Refused(Sweep({{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}, {"g", 1}, {"h", 1}, {"i", 1}})),
+  EXPECT_THAT(Refused(MixtureSweep({{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}, {"g", 1}, {"h", 1}, {"i", 1}})),
               HasSubstr("training.mixture: 9 data sets; at most 8"));
-  EXPECT_THAT(Refused(Sweep({{"a b", 1}})), HasSubstr("training.mixture: 'a b' cannot be a data set's name"));
-  EXPECT_THAT(Refused(Sweep({{"+a", 1}})), HasSubstr("training.mixture: '+a' cannot be a data set's name"));
-  EXPECT_THAT(Refused(Sweep({{"", 1}})), HasSubstr("training.mixture: '' names no data set"));
-  EXPECT_THAT(Refused(Sweep({{"a", 1}, {"b", 1}, {"a", 1}})), HasSubstr("training.mixture: 'a' is there twice"));
-  EXPECT_THAT(Refused(Sweep({{"a", 1}, {"b", 0}})), HasSubstr("training.mixture_weights: 0 is not a finite number above 0\n  set another, or take 'b' out"));
-  EXPECT_THAT(Refused(Sweep({{"a", -0.5}})), HasSubstr("training.mixture_weights: -0.5 is not"));
-  EXPECT_THAT(Refused(Sweep({{"a", std::numeric_limits<double>::infinity()}})), HasSubstr("training.mixture_weights: inf is not"));
-  EXPECT_THAT(Refused(Sweep({{"a", 1}, {"b", 1e-10}})), HasSubstr("nothing is drawn from 'b'"));
+  EXPECT_THAT(Refused(MixtureSweep({{"a b", 1}})), HasSubstr("training.mixture: 'a b' cannot be a data set's name"));
+  EXPECT_THAT(Refused(MixtureSweep({{"+a", 1}})), HasSubstr("training.mixture: '+a' cannot be a data set's name"));
+  EXPECT_THAT(Refused(MixtureSweep({{"", 1}})), HasSubstr("training.mixture: '' names no data set"));
+  EXPECT_THAT(Refused(MixtureSweep({{"a", 1}, {"b", 1}, {"a", 1}})), HasSubstr("training.mixture: 'a' is there twice"));
+  EXPECT_THAT(Refused(MixtureSweep({{"a", 1}, {"b", 0}})), HasSubstr("training.mixture_weights: 0 is not a finite number above 0\n  set another, or take 'b' out"));
+  EXPECT_THAT(Refused(MixtureSweep({{"a", -0.5}})), HasSubstr("training.mixture_weights: -0.5 is not"));
+  EXPECT_THAT(Refused(MixtureSweep({{"a", std::numeric_limits<double>::infinity()}})), HasSubstr("training.mixture_weights: inf is not"));
+  EXPECT_THAT(Refused(MixtureSweep({{"a", 1}, {"b", 1e-10}})), HasSubstr("nothing is drawn from 'b'"));
 
-  v1::SweepSpec uneven = Sweep({{"a", 1}, {"b", 1}});
+  v1::SweepSpec uneven = MixtureSweep({{"a", 1}, {"b", 1}});
   uneven.mutable_training()->mutable_mixture_weights()->RemoveLast();
   EXPECT_THAT(Refused(uneven), HasSubstr("training.mixture_weights: 1 weights, and training.mixture names 2 data sets"));
   uneven.mutable_training()->clear_mixture();
@@ -97,7 +97,7 @@ TEST(LlamaMixtureTest, RefusesWhatCannotBeDrawnFrom) {
 }
 
 TEST(LlamaMixtureTest, IsASettingOfTheKindLlamaAlone) {
-  v1::SweepSpec language = Sweep({{"a", 1}});
+  v1::SweepSpec language = MixtureSweep({{"a", 1}});
   language.set_experiment("language");
   language.mutable_axes()->set_task(0, "enwik8");
   language.mutable_axes()->set_encoding(0, "rope");

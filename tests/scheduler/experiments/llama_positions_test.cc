@@ -10,7 +10,7 @@
 namespace longreach::experiments {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // A published model that is only tested.
 v1::SweepSpec Tested() {

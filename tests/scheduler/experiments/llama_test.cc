@@ -12,7 +12,7 @@
 namespace longreach::experiments {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(LlamaKindTest, AJobHasOnlyWhatItUses) {
   const v1::JobSpec nope = JobOf(LlamaSweep());
@@ -272,7 +272,7 @@ TEST(LlamaKindTest, PasskeysAreAskedForWhereLengthsAreGiven) {
   sweep.mutable_evaluation()->add_passkey_lengths(1024);
   sweep.mutable_evaluation()->add_passkey_lengths(512);
   const v1::JobSpec job = JobOf(sweep);
-  EXPECT_THAT(job.evaluation().passkey_lengths(), testing::ElementsAre(512, 1024));
+  EXPECT_THAT(job.evaluation().passkey_lengths(), ::testing::ElementsAre(512, 1024));
   EXPECT_EQ(job.evaluation().passkey_depths(), 10);
   EXPECT_EQ(job.evaluation().passkey_tests(), 3);
   EXPECT_NE(IdOf(sweep), without);
@@ -326,7 +326,7 @@ TEST(LlamaKindTest, LongBenchIsAskedOfAPublishedModel) {
   EXPECT_EQ(IdOf(named), all);
   named.mutable_evaluation()->clear_longbench_tasks();
   for (const char* task : {"lcc", "qasper"}) named.mutable_evaluation()->add_longbench_tasks(task);
-  EXPECT_THAT(JobOf(named).evaluation().longbench_tasks(), testing::ElementsAre("qasper", "lcc"));
+  EXPECT_THAT(JobOf(named).evaluation().longbench_tasks(), ::testing::ElementsAre("qasper", "lcc"));
 
   // Reading 200 + 500 prompts of 3500 tokens, and answering with five beams, of a model whose sizes are known.
   v1::Model& model = *named.mutable_model();

@@ -6,7 +6,7 @@
 namespace longreach::experiments {
 namespace {
 
-v1::SweepSpec Sweep() {
+v1::SweepSpec NoopSweep() {
   v1::SweepSpec sweep;
   sweep.set_name("nothing");
   sweep.set_experiment("noop");
@@ -18,7 +18,7 @@ v1::SweepSpec Sweep() {
 }
 
 TEST(NoopTest, TakesEveryTaskAndAsksForNothingBeside) {
-  Expansion expansion = *Expansion::Of(Sweep());
+  Expansion expansion = *Expansion::Of(NoopSweep());
   ASSERT_EQ(expansion.size(), 6);
 
   const ExpandedJob job = expansion.At(4);
@@ -32,15 +32,15 @@ TEST(NoopTest, TakesEveryTaskAndAsksForNothingBeside) {
 }
 
 TEST(NoopTest, RefusesWhatWouldMakeNoDifference) {
-  v1::SweepSpec with_steps = Sweep();
+  v1::SweepSpec with_steps = NoopSweep();
   with_steps.mutable_training()->set_steps(5);
   EXPECT_EQ(std::string(Expansion::Of(with_steps).status().message()),
             "training: a no-op job computes nothing and has no settings\n  leave it out");
-  v1::SweepSpec with_input = Sweep();
+  v1::SweepSpec with_input = NoopSweep();
   with_input.add_inputs()->set_name("weights");
   with_input.mutable_inputs(0)->set_artifact("weights");
   EXPECT_EQ(std::string(Expansion::Of(with_input).status().message()), "inputs.weights: a no-op job needs no input\n  leave it out");
-  v1::SweepSpec unknown = Sweep();
+  v1::SweepSpec unknown = NoopSweep();
   unknown.mutable_axes()->set_task(0, "even_pears");
   EXPECT_EQ(std::string(Expansion::Of(unknown).status().message()),
             "axes.task: unknown task 'even_pears'\n  did you mean 'even_pairs'? 'longreach list tasks' shows all of them");

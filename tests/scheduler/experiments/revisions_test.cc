@@ -12,10 +12,10 @@ namespace longreach::experiments {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
-v1::SweepSpec Sweep(const std::string& experiment = "algorithmic") {
+v1::SweepSpec SweepOf(const std::string& experiment = "algorithmic") {
   v1::SweepSpec sweep;
   sweep.set_name("test");
   sweep.set_experiment(experiment);
@@ -34,7 +34,7 @@ Expansion Under(const Revisions& revisions, const v1::SweepSpec& sweep) {
 
 // Every store that there is has sweeps under such ids: they must never change.
 TEST(RevisionsTest, WhereAllAreFirstOnesTheIdIsThatOfTheSpecificationAlone) {
-  const Expansion expansion = Under({}, Sweep());
+  const Expansion expansion = Under({}, SweepOf());
   EXPECT_EQ(expansion.canonical(),
             "longreach-sweep/1\naxes.encoding=rope,log_kerple:randomized\naxes.learning_rate=0.001\naxes.seed=0\n"
             "axes.task=even_pairs,parity_check\nexperiment=algorithmic\nname=test\n");
@@ -42,8 +42,8 @@ TEST(RevisionsTest, WhereAllAreFirstOnesTheIdIsThatOfTheSpecificationAlone) {
 }
 
 TEST(RevisionsTest, ARaisedRevisionMakesAnotherSweepAndOtherJobsOfWhatUsesIt) {
-  Expansion before = Under({}, Sweep());
-  Expansion after = Under({.encoding = {{"log_kerple", 2}}}, Sweep());
+  Expansion before = Under({}, SweepOf());
+  Expansion after = Under({.encoding = {{"log_kerple", 2}}}, SweepOf());
 
   EXPECT_NE(after.id(), before.id());
   EXPECT_EQ(after.id(), SweepIdOf(after.canonical()));
@@ -56,19 +56,19 @@ TEST(RevisionsTest, ARaisedRevisionMakesAnotherSweepAndOtherJobsOfWhatUsesIt) {
 }
 
 TEST(RevisionsTest, EachTaskEncodingAndTheModelCount) {
-  EXPECT_THAT(Under({.task = {{"parity_check", 3}}}, Sweep()).canonical(), EndsWith("\nrevisions.task.parity_check=3\n"));
-  EXPECT_THAT(Under({.model = 2}, Sweep()).canonical(), EndsWith("\nrevisions.model=2\n"));
-  EXPECT_NE(Under({.encoding = {{"rope", 2}}}, Sweep()).id(), Under({.encoding = {{"rope", 3}}}, Sweep()).id());
+  EXPECT_THAT(Under({.task = {{"parity_check", 3}}}, SweepOf()).canonical(), EndsWith("\nrevisions.task.parity_check=3\n"));
+  EXPECT_THAT(Under({.model = 2}, SweepOf()).canonical(), EndsWith("\nrevisions.model=2\n"));
+  EXPECT_NE(Under({.encoding = {{"rope", 2}}}, SweepOf()).id(), Under({.encoding = {{"rope", 3}}}, SweepOf()).id());
 }
 
 TEST(RevisionsTest, WhatASweepDoesNotUseChangesNothing) {
-  EXPECT_EQ(Under({.task = {{"bucket_sort", 2}}, .encoding = {{"alibi", 2}}}, Sweep()).id(), Under({}, Sweep()).id());
+  EXPECT_EQ(Under({.task = {{"bucket_sort", 2}}, .encoding = {{"alibi", 2}}}, SweepOf()).id(), Under({}, SweepOf()).id());
   // Nothing is computed there.
-  EXPECT_EQ(Under({.encoding = {{"rope", 2}}, .model = 2}, Sweep("noop")).id(), Under({}, Sweep("noop")).id());
+  EXPECT_EQ(Under({.encoding = {{"rope", 2}}, .model = 2}, SweepOf("noop")).id(), Under({}, SweepOf("noop")).id());
 }
 
 TEST(RevisionsTest, ThoseOfInputsAndSystemsCount) {
-  v1::SweepSpec tuned = Sweep();
+  v1::SweepSpec tuned = SweepOf();
   tuned.mutable_axes()->clear_encoding();
   tuned.mutable_axes()->add_encoding("none");
   tuned.mutable_training()->set_steps(0);
@@ -82,7 +82,7 @@ TEST(RevisionsTest, ThoseOfInputsAndSystemsCount) {
   tuned.mutable_axes()->add_task("parity_check");
   EXPECT_NE(Under({.task = {{"even_pairs", 2}}}, tuned).id(), Under({}, tuned).id());
 
-  v1::SweepSpec systems = Sweep();
+  v1::SweepSpec systems = SweepOf();
   v1::System& one = *systems.add_systems();
   one.set_name("one");
   one.mutable_with()->mutable_axes()->add_encoding("alibi");
@@ -92,12 +92,12 @@ TEST(RevisionsTest, ThoseOfInputsAndSystemsCount) {
 
 TEST(RevisionsTest, AStoredSweepReadsBackAsItsSpecificationAndExpandsToItsOwnJobs) {
   const Revisions revisions{.task = {{"even_pairs", 4}}, .encoding = {{"log_kerple", 2}, {"rope", 3}}, .model = 2};
-  Expansion stored = Under(revisions, Sweep());
+  Expansion stored = Under(revisions, SweepOf());
 
   EXPECT_EQ(SplitSweepText(stored.canonical()).revisions, revisions);
   const absl::StatusOr<v1::SweepSpec> spec = ReadSweep(stored.canonical());
   ASSERT_TRUE(spec.ok()) << spec.status();
-  EXPECT_TRUE(MessageDifferencer::Equals(*spec, Sweep())) << spec->DebugString();
+  EXPECT_TRUE(MessageDifferencer::Equals(*spec, SweepOf())) << spec->DebugString();
   absl::StatusOr<Expansion> again = ExpandStored(stored.canonical());
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->id(), stored.id());
@@ -105,7 +105,7 @@ TEST(RevisionsTest, AStoredSweepReadsBackAsItsSpecificationAndExpandsToItsOwnJob
 }
 
 TEST(RevisionsTest, LinesOfAnotherFormAreLeftToTheReaderWhoRefusesThem) {
-  const std::string text = Under({}, Sweep()).canonical();
+  const std::string text = Under({}, SweepOf()).canonical();
   for (const char* line : {"revisions.metric.accuracy=2\n", "revisions.model=1\n", "revisions.model=2x\n", "revisions.model\n"}) {
     EXPECT_FALSE(ReadSweep(text + line).ok()) << line;
   }
@@ -113,7 +113,7 @@ TEST(RevisionsTest, LinesOfAnotherFormAreLeftToTheReaderWhoRefusesThem) {
 }
 
 TEST(RevisionsTest, TheCatalogsAreThoseOfWhatIsSubmittedToday) {
-  EXPECT_EQ(Expansion::Of(Sweep())->id(), Under(CatalogRevisions(), Sweep()).id());
+  EXPECT_EQ(Expansion::Of(SweepOf())->id(), Under(CatalogRevisions(), SweepOf()).id());
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace longreach::experiments {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Pretraining, and two systems that begin with its weights.
 v1::SweepSpec Systems() {
@@ -175,12 +175,12 @@ TEST(SystemsTest, WhatTheSweepIsRefusedForWithoutItsSystemsIsSaidOfTheSweep) {
 
   v1::SweepSpec wrong = sweep;
   wrong.set_experiment("lama");
-  EXPECT_THAT(Refused(wrong), testing::StartsWith("experiment: unknown experiment kind 'lama'"));
+  EXPECT_THAT(Refused(wrong), ::testing::StartsWith("experiment: unknown experiment kind 'lama'"));
   wrong = sweep;
   wrong.mutable_training()->set_steps(-1);
-  EXPECT_THAT(Refused(wrong), testing::StartsWith("training.steps: -1"));
+  EXPECT_THAT(Refused(wrong), ::testing::StartsWith("training.steps: -1"));
   wrong.mutable_systems(0)->mutable_with()->mutable_training()->set_steps(-2);
-  EXPECT_THAT(Refused(wrong), testing::StartsWith("systems.layers-1: training.steps: -2")) << "what a system sets is its own";
+  EXPECT_THAT(Refused(wrong), ::testing::StartsWith("systems.layers-1: training.steps: -2")) << "what a system sets is its own";
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class LocalCall {
                                               }};
 };
 
-class ClientHandlersTest : public testing::Test {
+class ClientHandlersTest : public ::testing::Test {
  protected:
   ClientHandlersTest() {
     absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open(":memory:");

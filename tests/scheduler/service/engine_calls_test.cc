@@ -11,7 +11,7 @@ namespace longreach::service {
 namespace {
 
 using std::chrono::seconds;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class EngineCallsTest : public EngineFixture {
  protected:
@@ -233,7 +233,7 @@ TEST_F(EngineCallsTest, UnknownAttemptsAreDroppedAndAcknowledged) {
 
   ASSERT_EQ(answer.directives_size(), 1);
   EXPECT_EQ(answer.directives(0).action(), v1::Directive::ACTION_DROP);
-  EXPECT_THAT(answer.acknowledged(), testing::ElementsAre(77u));
+  EXPECT_THAT(answer.acknowledged(), ::testing::ElementsAre(77u));
 }
 
 TEST_F(EngineCallsTest, ACallWithoutNewsDoesNotEnterTheStore) {

@@ -34,7 +34,7 @@ class FakeClock final : public Clock {
 
 class TestWorker;
 
-class EngineFixture : public testing::Test {
+class EngineFixture : public ::testing::Test {
  protected:
   // On the engine as it is when a worker is made anew here, also after RestartScheduler().
   TestWorker Worker(const std::string& id);

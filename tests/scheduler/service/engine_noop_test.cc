@@ -102,7 +102,7 @@ TEST_F(EngineNoopTest, TheirTurnIsByPriorityAndSubmissionAcrossKindsOfWork) {
 
   std::vector<std::string> tasks;
   for (const v1::Lease& lease : answer.leases()) tasks.push_back(lease.jobs(0).spec().task());
-  EXPECT_THAT(tasks, testing::ElementsAre("bucket_sort", "even_pairs", "even_pairs", "parity_check", "parity_check", "even_pairs"));
+  EXPECT_THAT(tasks, ::testing::ElementsAre("bucket_sort", "even_pairs", "even_pairs", "parity_check", "parity_check", "even_pairs"));
 }
 
 TEST_F(EngineNoopTest, AResultWithoutItsEchoIsRefused) {

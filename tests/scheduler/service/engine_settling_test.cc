@@ -225,7 +225,7 @@ TEST_F(EngineSettlingTest, WhatBrokeOffIsGoneOnWithAfterAStart) {
   Submit(Sweep("s", 7));
   const absl::Status broken_off = BreakOff("s", Steering::ACTION_CANCEL);
   EXPECT_EQ(broken_off.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(broken_off.message()), testing::StartsWith("the sweep 's' is as asked for, but for some of its jobs, and the scheduler goes on by itself"));
+  EXPECT_THAT(std::string(broken_off.message()), ::testing::StartsWith("the sweep 's' is as asked for, but for some of its jobs, and the scheduler goes on by itself"));
   EXPECT_EQ(Counts("s").cancelled(), 2);
 
   RestartScheduler();
@@ -271,7 +271,7 @@ TEST_F(EngineSettlingTest, ARetryThatTheEndOfTheSchedulerBreaksOffIsToBeAskedFor
   const absl::Status ended = Steer("s", Steering::ACTION_RETRY).status();
 
   EXPECT_EQ(ended.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(ended.message()), testing::HasSubstr("ask it again"));
+  EXPECT_THAT(std::string(ended.message()), ::testing::HasSubstr("ask it again"));
   EXPECT_EQ(Counts("s").queued(), 4);
 }
 

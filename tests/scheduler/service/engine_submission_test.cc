@@ -12,8 +12,8 @@
 namespace longreach::service {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Steering = v1::SteerSweepRequest;
 
 class EngineSubmissionTest : public EngineFixture {
@@ -192,7 +192,7 @@ TEST_F(EngineSubmissionTest, ATableOfSomeJobsDoesNotCountAllThatAreToComeAsTheir
 TEST_F(EngineSubmissionTest, WhatBrokeOffIsGoneOnWithAfterAStart) {
   const absl::Status broken_off = BreakOff(Sweep("s", 5));
   EXPECT_EQ(broken_off.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(broken_off.message()), testing::StartsWith("the sweep 's' is in the store, with 2 of its 5 jobs, and the scheduler goes on by itself once it can: "));
+  EXPECT_THAT(std::string(broken_off.message()), ::testing::StartsWith("the sweep 's' is in the store, with 2 of its 5 jobs, and the scheduler goes on by itself once it can: "));
   EXPECT_EQ(ToCome("s"), 3);
 
   RestartScheduler();
@@ -361,14 +361,14 @@ TEST_F(EngineSubmissionTest, WhatThisProgramCannotGoOnWithIsToldOnce) {
     EXPECT_TRUE(explained.ok()) << explained.status();
     return explained.ok() ? std::vector<std::string>(explained->reasons().begin(), explained->reasons().end()) : std::vector<std::string>();
   };
-  const auto told = testing::HasSubstr("Of the sweep 's' 3 jobs are to come, which this scheduler cannot make: ");
-  EXPECT_THAT(reasons(), testing::Contains(told));
+  const auto told = ::testing::HasSubstr("Of the sweep 's' 3 jobs are to come, which this scheduler cannot make: ");
+  EXPECT_THAT(reasons(), ::testing::Contains(told));
   v1::GetSweepRequest of_sweep;
   of_sweep.set_sweep("s");
   const auto stalled = [&] { return GetSweepUpdate(store_->writer_connection(), of_sweep, engine_->board().Read())->stalled(); };
   EXPECT_THAT(stalled(), told);
   ASSERT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok());
-  EXPECT_THAT(reasons(), testing::Not(testing::Contains(told)));
+  EXPECT_THAT(reasons(), ::testing::Not(::testing::Contains(told)));
   EXPECT_EQ(stalled(), "");
 }
 

@@ -8,9 +8,9 @@ namespace longreach::service {
 namespace {
 
 using std::chrono::seconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::UnorderedElementsAre;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 using Steering = v1::SteerSweepRequest;
 
 using EngineSweepsTest = EngineFixture;

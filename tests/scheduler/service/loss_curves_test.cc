@@ -13,10 +13,10 @@
 namespace longreach::service {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class LossCurvesTest : public QueryFixture {
  protected:
@@ -170,7 +170,7 @@ TEST_F(LossCurvesTest, OtherMetricsHaveNoSteps) {
 
 TEST_F(LossCurvesTest, AreListedWhereTheyAreAskedFor) {
   Mixed();
-  EXPECT_THAT(Losses({}), testing::Each(testing::StartsWith(" "))) << "measurements alone, which have no slice here";
+  EXPECT_THAT(Losses({}), ::testing::Each(::testing::StartsWith(" "))) << "measurements alone, which have no slice here";
   v1::ListMeasurementsRequest request;
   request.set_metric("training_loss");
   EXPECT_THAT(Losses(request), ElementsAre("step=9 1", "step=50 0.75", "step=100 0.5", "step=9 3", "step=9 100", "step=9 7"))

@@ -7,8 +7,8 @@
 namespace longreach::service {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 v1::TableSpec By(const std::string& rows, const std::string& columns, const std::string& aggregate) {
   v1::TableSpec spec;

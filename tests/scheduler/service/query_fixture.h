@@ -23,7 +23,7 @@ v1::SweepSpec SmallSweep(const std::string& name);
 // 500 jobs: what reads them all is long enough to find that it is to stop.
 v1::SweepSpec LongSweep(const std::string& name);
 
-class QueryFixture : public testing::Test {
+class QueryFixture : public ::testing::Test {
  protected:
   QueryFixture();
 

@@ -16,9 +16,9 @@
 namespace longreach::service {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // Abilities for all of SmallSweep.
 constexpr char kAble[] =

@@ -12,9 +12,9 @@
 namespace longreach::service {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class QueryMeasurementsTest : public QueryFixture {
  protected:

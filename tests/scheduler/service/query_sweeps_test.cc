@@ -9,7 +9,7 @@
 namespace longreach::service {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class QuerySweepsTest : public QueryFixture {
  protected:
@@ -114,7 +114,7 @@ TEST_F(QuerySweepsTest, ATableThatCannotBeReadIsPassedOverAndSaidToBeSo) {
     EXPECT_TRUE(sweep->has_spec());
     EXPECT_FALSE(sweep->has_table()) << why;
     EXPECT_THAT(sweep->table_trouble(), HasSubstr(why));
-    EXPECT_THAT(sweep->table_trouble(), testing::Not(HasSubstr("\n")));
+    EXPECT_THAT(sweep->table_trouble(), ::testing::Not(HasSubstr("\n")));
   }
 }
 
@@ -137,7 +137,7 @@ TEST_F(QuerySweepsTest, ANameThatTwoSweepsHaveIsRefusedWithTheirIds) {
   const absl::Status status = Get("same").status();
 
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), testing::StartsWith("sweep: 2 sweeps are called 'same': " + second.id.substr(0, 8) + " (submitted "));
+  EXPECT_THAT(std::string(status.message()), ::testing::StartsWith("sweep: 2 sweeps are called 'same': " + second.id.substr(0, 8) + " (submitted "));
   EXPECT_THAT(std::string(status.message()), HasSubstr("Z, 16 jobs), " + first.id.substr(0, 8) + " (submitted "));
 }
 

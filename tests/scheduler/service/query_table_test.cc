@@ -12,9 +12,9 @@
 namespace longreach::service {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class QueryTableTest : public QueryFixture {
  protected:
@@ -137,7 +137,7 @@ TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsName) {
   SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
   const v1::TableSpec spec = WithBestOfRuoss();
   EXPECT_FALSE(Table("s", spec).cells(2).has_measured());
-  EXPECT_THAT(Table("s", spec).notes(), testing::Contains(HasSubstr("'ruoss-2023' has not been submitted")));
+  EXPECT_THAT(Table("s", spec).notes(), ::testing::Contains(HasSubstr("'ruoss-2023' has not been submitted")));
 
   // An older sweep of the name with better values, and a newer one, half of it done.
   v1::SweepSpec older = SmallSweep("ruoss-2023");
@@ -157,7 +157,7 @@ TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsName) {
   EXPECT_DOUBLE_EQ(table.cells(2).measured(), 91);
   EXPECT_EQ(table.cells(2).jobs(), 8);
   EXPECT_FALSE(table.cells(5).has_measured());
-  EXPECT_THAT(table.notes(), testing::Contains("Best of [1]: 8 jobs of the sweep 'ruoss-2023' not finished yet"));
+  EXPECT_THAT(table.notes(), ::testing::Contains("Best of [1]: 8 jobs of the sweep 'ruoss-2023' not finished yet"));
 }
 
 TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsNameWithTheTablesOwnSettings) {
@@ -178,13 +178,13 @@ TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsNameWithTheTable
   const v1::Table table = Table("s", spec);
 
   EXPECT_DOUBLE_EQ(table.cells(2).measured(), 40);
-  EXPECT_THAT(table.notes(), testing::Not(testing::Contains(HasSubstr("other settings"))));
+  EXPECT_THAT(table.notes(), ::testing::Not(::testing::Contains(HasSubstr("other settings"))));
   // Of another table no sweep of that name has the settings.
   v1::SweepSpec shorter = SmallSweep("t");
   shorter.mutable_training()->set_steps(50);
   AddSweep(shorter);
   EXPECT_THAT(Table("t", spec).notes(),
-              testing::Contains("Best of [1]: of other settings: the sweep 'ruoss-2023' differs from this one in seed, training.steps"));
+              ::testing::Contains("Best of [1]: of other settings: the sweep 'ruoss-2023' differs from this one in seed, training.steps"));
 }
 
 TEST_F(QueryTableTest, ALaterSweepOfSomeEncodingsDoesNotReplaceAWholeOneInAnExtraColumn) {
@@ -222,7 +222,7 @@ TEST_F(QueryTableTest, WhichColumnsAreAskedForLeavesTheExtraOneAsItIs) {
   EXPECT_DOUBLE_EQ(table.cells(0).measured(), 80);
   EXPECT_DOUBLE_EQ(table.cells(1).measured(), 30) << "its encodings are others, its seeds are not";
   EXPECT_EQ(table.cells(1).jobs(), 2);
-  EXPECT_THAT(table.notes(), testing::Not(testing::Contains(HasSubstr("not measured"))));
+  EXPECT_THAT(table.notes(), ::testing::Not(::testing::Contains(HasSubstr("not measured"))));
 }
 
 TEST_F(QueryTableTest, WhatASweepComparesIsToldApartUnasked) {
@@ -246,7 +246,7 @@ TEST_F(QueryTableTest, WhatASweepComparesIsToldApartUnasked) {
   v1::TableSpec by_system;
   by_system.set_rows("system");
   EXPECT_THAT(keys(Table("s", by_system).columns()), ElementsAre("even_pairs,rope", "even_pairs,rope:randomized", "parity_check,rope", "parity_check,rope:randomized"));
-  EXPECT_THAT(table.cells(), testing::Each(testing::Property(&v1::TableCell::jobs, 4))) << "learning rates and seeds";
+  EXPECT_THAT(table.cells(), ::testing::Each(::testing::Property(&v1::TableCell::jobs, 4))) << "learning rates and seeds";
 }
 
 TEST_F(QueryTableTest, AJobOfTwoSweepsCountsInBoth) {

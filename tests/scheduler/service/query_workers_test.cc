@@ -10,7 +10,7 @@
 namespace longreach::service {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 using QueryWorkersTest = QueryFixture;
 
@@ -70,7 +70,7 @@ TEST_F(QueryWorkersTest, OneThatIsGoneIsListedForAWeekOfOthersCalls) {
   ASSERT_TRUE(response.ok()) << response.status();
   std::vector<std::string> names;
   for (const v1::WorkerInfo& worker : response->workers()) names.push_back(worker.name());
-  EXPECT_THAT(names, testing::ElementsAre("a new one", "gone", "there all the time"));
+  EXPECT_THAT(names, ::testing::ElementsAre("a new one", "gone", "there all the time"));
   EXPECT_EQ(WorkersThere(snapshot.db(), board_.Read())->size(), 2u);
   EXPECT_EQ(ResolveWorker(snapshot.db(), "long gone", board_.Read())->id, "11111111-aaaa") << "it can be steered as ever";
 }

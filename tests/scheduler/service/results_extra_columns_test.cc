@@ -12,7 +12,7 @@ namespace longreach::service {
 namespace {
 
 using store::State;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // With one job of its own, and none of the column yet.
 ResultsTable WithColumnOfAnotherSweep() {

@@ -8,10 +8,10 @@ namespace longreach::service {
 namespace {
 
 using store::State;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A job at one of its test lengths, as a table with lengths is given it: `again` from the second length on.
 TableJob At(int length, bool again, std::string encoding, uint32_t seed, State state, std::optional<double> value) {

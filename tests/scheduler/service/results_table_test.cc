@@ -10,9 +10,9 @@ namespace longreach::service {
 namespace {
 
 using store::State;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(ResultsTableTest, AggregatesOverWhatIsNeitherRowNorColumn) {
   // Four jobs of one cell: 50, 70, 80 and 100 percent.
@@ -278,7 +278,7 @@ TEST(ResultsTableTest, PublishedValuesStandBesideAndAreNeverMixedWithMeasuredOne
   EXPECT_TRUE(CellAt(built, "even_pairs", "best_of_ruoss_2023").published_best());
   EXPECT_FALSE(CellAt(built, "even_pairs", "best_of_ruoss_2023").has_measured());
   EXPECT_THAT(built.notes(),
-              testing::Contains("Best of [1]: not measured, as the sweep 'ruoss-2023' has not been submitted"));
+              ::testing::Contains("Best of [1]: not measured, as the sweep 'ruoss-2023' has not been submitted"));
 }
 
 TEST(ResultsTableTest, PublishedValuesOverAllLengthsDoNotStandBesideOneLength) {

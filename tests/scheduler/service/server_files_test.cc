@@ -18,8 +18,8 @@
 namespace longreach::service {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // A disk of so many bytes, for one file: what is written beyond them is refused, as it is by a full one.
 class SmallDisk {

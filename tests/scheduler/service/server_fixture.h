@@ -17,7 +17,7 @@
 
 namespace longreach::service {
 
-class ServerTest : public testing::Test {
+class ServerTest : public ::testing::Test {
  protected:
   ServerTest() {
     std::string name = (std::filesystem::temp_directory_path() / "lr-XXXXXX").string();

@@ -17,8 +17,8 @@
 namespace longreach::service {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST_F(ServerTest, ASweepGoesFromSubmissionToTable) {
   Start(Options());

@@ -85,7 +85,7 @@ TEST_F(ServerWatchTest, AWatchEndsWithItsToken) {
   EXPECT_FALSE(watch->Read(&update));
   const grpc::Status ended = watch->Finish();
   EXPECT_EQ(ended.error_code(), grpc::StatusCode::UNAUTHENTICATED) << ended.error_message();
-  EXPECT_THAT(ended.error_message(), testing::HasSubstr("this token is not known here (any more)"));
+  EXPECT_THAT(ended.error_message(), ::testing::HasSubstr("this token is not known here (any more)"));
   EXPECT_EQ(ended.error_message().find("Bearer"), std::string::npos);
 }
 

@@ -11,8 +11,8 @@
 namespace longreach::service {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class SettingAxesTest : public QueryFixture {
  protected:
@@ -122,7 +122,7 @@ TEST_F(SettingAxesTest, JobsWithoutASettingAreAskedForByNothing) {
   Measure();
   const v1::Table table = *Table("model.layers", "task", {"data=", "training.batch_size=8"});
   EXPECT_THAT(Percent(table), ElementsAre(10, 30));
-  EXPECT_THAT(table.notes(), testing::Contains("only jobs with data not set"));
+  EXPECT_THAT(table.notes(), ::testing::Contains("only jobs with data not set"));
 }
 
 TEST_F(SettingAxesTest, AValueThatNoJobHasIsRefusedWithThoseThatThereAre) {

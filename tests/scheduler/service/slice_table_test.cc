@@ -12,11 +12,11 @@
 namespace longreach::service {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Two systems over the corpus pg19, a seed each.
 v1::SweepSpec Systems(const std::string& data = "pg19") {
@@ -146,7 +146,7 @@ TEST_F(SliceTableTest, OnlySomeOfASliceAreTaken) {
   EXPECT_EQ(table.typed_notes(0).axis(), "head");
   EXPECT_EQ(table.typed_notes(1).axis(), "system");
   *spec.mutable_only(0) = "head=7";
-  EXPECT_THAT(Refused(spec), testing::AllOf(HasSubstr("table.only: unknown head '7'"), HasSubstr("known are 0, 1, 10"), testing::Not(HasSubstr("did you mean"))));
+  EXPECT_THAT(Refused(spec), ::testing::AllOf(HasSubstr("table.only: unknown head '7'"), HasSubstr("known are 0, 1, 10"), ::testing::Not(HasSubstr("did you mean"))));
 }
 
 TEST_F(SliceTableTest, ACellCountsAJobOnceHoweverManySlicesAreAskedFor) {
@@ -325,8 +325,8 @@ TEST_F(SliceTableTest, PublishedValuesOfASystemStandBesideTheSameCorpusAlone) {
 
   EXPECT_EQ(Published(table), (std::map<std::string, std::string>{
                                   {"nope@2048", "3.5"}, {"nope@4096", "117.4"}, {"rope-dynamic@2048", "3.5"}, {"rope-dynamic@4096", "3.5"}}));
-  EXPECT_THAT(table.notes(), Contains(testing::AllOf(HasSubstr("1 published value is no plain number"),
-                                                     testing::EndsWith("garbled): rope-dynamic / length 4096 (3.5?)"))));
+  EXPECT_THAT(table.notes(), Contains(::testing::AllOf(HasSubstr("1 published value is no plain number"),
+                                                     ::testing::EndsWith("garbled): rope-dynamic / length 4096 (3.5?)"))));
 }
 
 TEST_F(SliceTableTest, PublishedSystemsThatAreNoRowAreNamed) {

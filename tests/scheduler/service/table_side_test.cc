@@ -9,9 +9,9 @@
 namespace longreach::service {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TableJob OfSystem(std::string system, std::string task, std::string encoding, double value) {
   TableJob job = Done(std::move(task), std::move(encoding), 1e-4, 0, value);

@@ -10,12 +10,12 @@
 namespace longreach::data {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
-class PackedTokensTest : public testing::Test {
+class PackedTokensTest : public ::testing::Test {
  protected:
-  void SetUp() override { file_ = testing::TempDir() + "/packed_" + testing::UnitTest::GetInstance()->current_test_info()->name(); }
+  void SetUp() override { file_ = ::testing::TempDir() + "/packed_" + ::testing::UnitTest::GetInstance()->current_test_info()->name(); }
   void TearDown() override { std::filesystem::remove(file_); }
   void Write(std::string bytes) { std::ofstream(file_, std::ios::binary) << bytes; }
   std::string Refusal(const std::string& bytes) {

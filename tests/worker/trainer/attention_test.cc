@@ -21,7 +21,7 @@ std::vector<int64_t> Ascending(int64_t count) {
   return positions;
 }
 
-class AttentionTest : public testing::TestWithParam<std::tuple<Sizes, With>> {
+class AttentionTest : public ::testing::TestWithParam<std::tuple<Sizes, With>> {
  protected:
   void SetUp() override {
     at::manual_seed(1);
@@ -116,14 +116,14 @@ TEST_P(AttentionTest, NoGradientGivesTheSameValue) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, AttentionTest,
-    testing::Combine(testing::Values(Sizes{2, 2, 8, 8, 2}, Sizes{1, 16, 2, 8, 16}, Sizes{3, 17, 2, 8, 17},
+    ::testing::Combine(::testing::Values(Sizes{2, 2, 8, 8, 2}, Sizes{1, 16, 2, 8, 16}, Sizes{3, 17, 2, 8, 17},
                                      Sizes{2, 41, 8, 8, 1}, Sizes{2, 33, 4, 8, 7}, Sizes{2, 13, 3, 6, 13},
                                      Sizes{2, 19, 2, 16, 5}, Sizes{1, 100, 1, 2, 100}, Sizes{2, 37, 2, 32, 37},
                                      Sizes{2, 16, 2, 8, 16, true}, Sizes{2, 45, 2, 8, 45, true},
                                      Sizes{2, 21, 2, 6, 21, true}, Sizes{2, 64, 2, 32, 64, true},
                                      Sizes{1, 75, 3, 32, 75, true}, Sizes{2, 30, 2, 32, 11, true},
                                      Sizes{2, 1, 2, 32, 1, true}),
-                     testing::Values(With::kNothing, With::kRotation, With::kBias, With::kBiasByPosition,
+                     ::testing::Values(With::kNothing, With::kRotation, With::kBias, With::kBiasByPosition,
                                      With::kContent, With::kContentByPosition)));
 
 TEST(LongAttentionTest, BlocksOfQueriesGiveWhatAllAtOnceGives) {

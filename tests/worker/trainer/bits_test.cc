@@ -12,7 +12,7 @@ struct Case {
   std::string task;
 };
 
-class BitsTest : public PackTest, public testing::WithParamInterface<Case> {
+class BitsTest : public PackTest, public ::testing::WithParamInterface<Case> {
  protected:
   PackSettings Settings() const {
     return SmallSettings(GetParam().task, GetParam().encoding, GetParam().randomized);
@@ -92,7 +92,7 @@ TEST_P(BitsTest, AResumedRunEqualsAStraightOne) {
 
 INSTANTIATE_TEST_SUITE_P(
     Encodings, BitsTest,
-    testing::Values(Case{"alibi", true, "bucket_sort"}, Case{"learned", false, "even_pairs"},
+    ::testing::Values(Case{"alibi", true, "bucket_sort"}, Case{"learned", false, "even_pairs"},
                     Case{"log_kerple", true, "reverse_string"}, Case{"none", false, "parity_check"},
                     Case{"power_kerple", false, "stack_manipulation"},
                     Case{"relative", true, "binary_addition"}, Case{"rope", true, "odds_first"},

@@ -213,7 +213,7 @@ TEST_F(CheckpointTest, AMissingFileIsSkipped) {
 }
 
 TEST(SafetensorsTest, WhatIsWrittenIsRead) {
-  const std::filesystem::path file = testing::TempDir() + "/written.safetensors";
+  const std::filesystem::path file = ::testing::TempDir() + "/written.safetensors";
   const std::vector<float> floats = {1.5f, -2, 3};
   const std::vector<SafetensorsPart> parts = {
       {"a", "F32", {3, 1}, std::string_view(reinterpret_cast<const char*>(floats.data()), sizeof(float) * 3)},
@@ -233,7 +233,7 @@ TEST(SafetensorsTest, WhatIsWrittenIsRead) {
 }
 
 TEST(SafetensorsTest, HeadersThatDoNotFitTheirFileAreRefused) {
-  const std::filesystem::path file = testing::TempDir() + "/strange.safetensors";
+  const std::filesystem::path file = ::testing::TempDir() + "/strange.safetensors";
   const auto status_of = [&](const std::string& header, const std::string& payload) {
     std::string bytes(8, '\0');
     for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
@@ -271,7 +271,7 @@ TEST(SafetensorsTest, HeadersThatDoNotFitTheirFileAreRefused) {
   std::ofstream(file, std::ios::binary) << std::string(8, '\xff') << "{}";
   EXPECT_EQ(SafetensorsFile::Open(file).status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(SafetensorsFile::Open("/nowhere").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(SafetensorsFile::Open(testing::TempDir()).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(SafetensorsFile::Open(::testing::TempDir()).status().code(), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

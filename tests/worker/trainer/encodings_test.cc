@@ -51,7 +51,7 @@ std::vector<Variant> AllVariants() {
   return variants;
 }
 
-class EncodingContractTest : public testing::TestWithParam<Variant> {
+class EncodingContractTest : public ::testing::TestWithParam<Variant> {
  protected:
   PackSettings Settings() const { return SmallSettings(GetParam().encoding, GetParam().randomized); }
 };
@@ -210,7 +210,7 @@ TEST_P(EncodingContractTest, DistinguishesOrdersOfTheTokens) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EncodingContractTest, testing::ValuesIn(AllVariants()),
+INSTANTIATE_TEST_SUITE_P(All, EncodingContractTest, ::testing::ValuesIn(AllVariants()),
                          [](const auto& variant) {
                            return variant.param.encoding + (variant.param.randomized ? "_randomized" : "");
                          });

@@ -11,7 +11,7 @@ namespace longreach::trainer {
 
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class ExportTest : public PublishedModelTest {
  protected:

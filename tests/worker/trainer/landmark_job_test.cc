@@ -13,7 +13,7 @@ namespace longreach::trainer {
 
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr int kTests = 4;
 

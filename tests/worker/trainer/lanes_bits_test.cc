@@ -6,7 +6,7 @@ namespace longreach::trainer {
 
 namespace {
 
-class LanesBitsTest : public testing::TestWithParam<const char*> {
+class LanesBitsTest : public ::testing::TestWithParam<const char*> {
  protected:
   static PackSettings Settings() {
     PackSettings settings;
@@ -119,7 +119,7 @@ TEST_P(LanesBitsTest, DependOnNoWidthOfTheLastTile) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Encodings, LanesBitsTest, testing::Values("log_kerple", "learned", "relative", "rope", "shape"));
+INSTANTIATE_TEST_SUITE_P(Encodings, LanesBitsTest, ::testing::Values("log_kerple", "learned", "relative", "rope", "shape"));
 
 }  // namespace
 

@@ -14,7 +14,7 @@ namespace {
 
 // Sums in another order: a number next to the middle between two operands may become either. An operand that is not rounded is further off.
 constexpr double kLossError = 2e-4;
-constexpr double kGradientError = 5.5e-4;
+constexpr double kRoundedGradientError = 5.5e-4;
 // What comes out of the gradients of logits is a difference.
 constexpr double kQueryKeyError = 1e-3;
 // Of the whole gradient: a parameter may be all cancellation.
@@ -80,7 +80,7 @@ void ExpectTheSameRounding(const PackSettings& settings, int64_t bits, double sl
       const auto part = [&](const Tensor& flat) { return flat.narrow(0, parameter.offset, parameter.size); };
       const bool of_logits = parameter.name.ends_with("q.w") || parameter.name.ends_with("k.w") || parameter.name.find("kerple") != std::string::npos;
       const double off = (part(engine->gradients()[0]) - part(expected.gradient)).norm().item<double>();
-      const double share = of_logits ? kQueryKeyError : kGradientError;
+      const double share = of_logits ? kQueryKeyError : kRoundedGradientError;
       EXPECT_LT(off, slack * (share * part(expected.gradient).norm().item<double>() + kOfTheWhole * expected.gradient.norm().item<double>()))
           << name << " " << settings.encoding << " " << parameter.name;
     }
@@ -109,7 +109,7 @@ TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRoundingOnEveryTape) {
       settings.model.layers = 2;
       settings.training.batch_size = 40;
       settings.training.lengths = {length};
-      SCOPED_TRACE(testing::Message() << task << " " << length << (randomized ? " randomized" : ""));
+      SCOPED_TRACE(::testing::Message() << task << " " << length << (randomized ? " randomized" : ""));
       ExpectTheSameRounding(settings, 8, 20);
     }
   }
@@ -124,7 +124,7 @@ TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRoundingOnOtherShapesOf
       settings.model.embedding_dim = dim;
       settings.model.heads = dim / 8;
       settings.model.mlp_dim = mlp;
-      SCOPED_TRACE(testing::Message() << dim << " and " << mlp);
+      SCOPED_TRACE(::testing::Message() << dim << " and " << mlp);
       ExpectTheSameRounding(settings, 8, 3);
     }
   }

@@ -37,7 +37,7 @@ PackSettings FullSettings(const Case& c, const std::string& task) {
   return settings;
 }
 
-class LanesTest : public testing::Test {
+class LanesTest : public ::testing::Test {
  protected:
   // Loss and gradient of every engine against LibTorch's, at a length. Of several batches one without a kink is enough: what is
   // wrong is wrong in all of them.
@@ -71,7 +71,7 @@ class LanesTest : public testing::Test {
   }
 };
 
-class LanesEncodingTest : public LanesTest, public testing::WithParamInterface<Case> {};
+class LanesEncodingTest : public LanesTest, public ::testing::WithParamInterface<Case> {};
 
 TEST_P(LanesEncodingTest, HasTheLossAndGradientOfLibtorch) {
   for (const char* task : {"even_pairs", "reverse_string"}) {
@@ -108,7 +108,7 @@ TEST_P(LanesEncodingTest, HasTheLogitsAndTestsOfLibtorch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Encodings, LanesEncodingTest,
-    testing::Values(Case{"none"}, Case{"sin_cos"}, Case{"sin_cos", true}, Case{"learned"}, Case{"learned", true}, Case{"shape"}, Case{"rope"},
+    ::testing::Values(Case{"none"}, Case{"sin_cos"}, Case{"sin_cos", true}, Case{"learned"}, Case{"learned", true}, Case{"shape"}, Case{"rope"},
                     Case{"rope", true}, Case{"alibi"}, Case{"alibi", true}, Case{"alibi", true, true}, Case{"power_kerple"},
                     Case{"power_kerple", true}, Case{"power_kerple", true, true}, Case{"log_kerple"}, Case{"log_kerple", true},
                     Case{"log_kerple", true, true}, Case{"sandwich"}, Case{"sandwich", true}, Case{"sandwich", true, true}, Case{"relative"},

@@ -97,7 +97,7 @@ TEST(LanesWorkspaceTest, WhatIsThereBeforeIsNotRead) {
         for (const int tape : {1, 2, 3, 8, 25, 40}) {
           for (const int outputs : {1, (tape + 1) / 2, tape}) {
             const std::vector<float> zeros = Results(*kernels, model, tape, outputs, kZeros), nans = Results(*kernels, model, tape, outputs, kNaNs);
-            SCOPED_TRACE(testing::Message() << kernels->name << " of width " << shape.dim << " and " << shape.mlp << ", tape " << tape << ", outputs "
+            SCOPED_TRACE(::testing::Message() << kernels->name << " of width " << shape.dim << " and " << shape.mlp << ", tape " << tape << ", outputs "
                                             << outputs);
             EXPECT_TRUE(std::ranges::all_of(zeros, [](float x) { return std::isfinite(x); }));
             EXPECT_EQ(std::memcmp(zeros.data(), nans.data(), zeros.size() * sizeof(float)), 0);

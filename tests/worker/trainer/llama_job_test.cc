@@ -16,7 +16,7 @@ namespace longreach::trainer {
 
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class LlamaJobTest : public PackTest {
  protected:

@@ -13,7 +13,7 @@
 namespace longreach::trainer {
 namespace {
 
-PackSettings Settings() {
+PackSettings NetworkSettings() {
   PackSettings settings;
   settings.experiment = "llama";
   settings.task = "bytes";
@@ -48,7 +48,7 @@ TEST(LlamaNetworkTest, AnUpdateIsAdamWs) {
 }
 
 TEST(LlamaNetworkTest, HeadScalesAreTunedAsTheGoldenTunerDoes) {
-  PackSettings settings = Settings();
+  PackSettings settings = NetworkSettings();
   settings.training.trainable = PackSettings::Training::Trainable::kHeadScales;
   const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(settings, {.threads = 2});
   const ParameterLayout& layout = engine->model().layout();

@@ -24,11 +24,11 @@ namespace longreach::trainer {
 namespace {
 
 // Bytes that are there, and the most that were.
-std::atomic<int64_t> there = 0;
+std::atomic<int64_t> bytes_there = 0;
 std::atomic<int64_t> most = 0;
 
 void Count(int64_t bytes) {
-  const int64_t now = there += bytes;
+  const int64_t now = bytes_there += bytes;
   int64_t before = most;
   while (before < now && !most.compare_exchange_weak(before, now)) {
   }
@@ -96,7 +96,7 @@ class MemoryTest : public PublishedModelTest {
 
   // How many times the weights everything took while it ran.
   double TimesTheWeights(const std::function<void()>& work) const {
-    const int64_t before = there;
+    const int64_t before = bytes_there;
     most = before;
     work();
     return static_cast<double>(most - before) / static_cast<double>(weights_);

@@ -16,8 +16,8 @@ namespace longreach::trainer {
 
 namespace {
 
-using testing::Each;
-using testing::HasSubstr;
+using ::testing::Each;
+using ::testing::HasSubstr;
 
 class MixtureTest : public PackTest {
  protected:

@@ -41,10 +41,10 @@ class RecordingObserver : public Observer {
   std::vector<int> checkpoint_steps;
 };
 
-class PackTest : public testing::Test {
+class PackTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "/trainer_XXXXXX";
+    std::string name = ::testing::TempDir() + "/trainer_XXXXXX";
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
   }

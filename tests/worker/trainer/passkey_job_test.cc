@@ -14,7 +14,7 @@ namespace longreach::trainer {
 
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr int kShort = 256, kLong = 352, kDepths = 2, kTests = 3;
 

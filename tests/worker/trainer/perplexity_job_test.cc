@@ -14,9 +14,9 @@ namespace longreach::trainer {
 
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class PerplexityJobTest : public PublishedModelTest {
  protected:

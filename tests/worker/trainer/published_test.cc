@@ -21,7 +21,7 @@ namespace longreach::trainer {
 
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class PublishedTest : public PublishedModelTest {
  protected:

@@ -13,7 +13,7 @@ namespace longreach::trainer {
 
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(SimulatedSecondsTest, OnOneThreadAreTheSumOfAll) {
   EXPECT_DOUBLE_EQ(SimulatedSeconds({.runs = {{1, 2, 3}, {4}}, .serial_seconds = 0.5}, 1), 10.5);
@@ -37,7 +37,7 @@ TEST(SimulatedSecondsTest, AreNoLessThanTheLongestItemHoweverManyThreads) {
 }
 
 // Work that moves a clock of its own.
-class WorkRecorderTest : public testing::Test {
+class WorkRecorderTest : public ::testing::Test {
  protected:
   double now_ = 100;
   WorkRecorder recorder_{[this] { return now_; }};
@@ -84,7 +84,7 @@ TEST_F(WorkRecorderTest, DoesAllThatAPoolIsAskedForOnTheThreadThatAsks) {
 
   EXPECT_EQ(pool.threads(), 1);
   EXPECT_THAT(order, ElementsAre(0, 1, 2));
-  EXPECT_THAT(threads, testing::Each(std::this_thread::get_id()));
+  EXPECT_THAT(threads, ::testing::Each(std::this_thread::get_id()));
   EXPECT_THAT(recorder_.Take().runs, ElementsAre(ElementsAre(2, 2, 2)));
 }
 

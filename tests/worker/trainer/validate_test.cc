@@ -12,7 +12,7 @@ namespace longreach::trainer {
 
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 struct Refused {
   std::string name;
@@ -21,7 +21,7 @@ struct Refused {
   std::string value;
 };
 
-class ValidateTest : public PackTest, public testing::WithParamInterface<Refused> {};
+class ValidateTest : public PackTest, public ::testing::WithParamInterface<Refused> {};
 
 TEST_P(ValidateTest, NamesFieldAndValue) {
   PackRequest request = Request(SmallSettings("even_pairs", "rope", true), 1, "a");
@@ -40,7 +40,7 @@ TEST_P(ValidateTest, NamesFieldAndValue) {
 
 INSTANTIATE_TEST_SUITE_P(
     Settings, ValidateTest,
-    testing::Values(
+    ::testing::Values(
         Refused{"Task", [](PackRequest& r) { r.settings.task = "even_pears"; }, "task",
                 "did you mean 'even_pairs'"},
         Refused{"Encoding", [](PackRequest& r) { r.settings.encoding = "roep"; }, "encoding",
@@ -95,7 +95,7 @@ TEST(DescribeMachineTest, SaysWhatThereIs) {
   EXPECT_FALSE(capabilities.device.empty());
   EXPECT_GE(capabilities.threads, 1);
   EXPECT_GT(capabilities.memory_bytes, 1e8);
-  EXPECT_THAT(capabilities.experiments, testing::ElementsAre("algorithmic", "images", "language", "llama"));
+  EXPECT_THAT(capabilities.experiments, ::testing::ElementsAre("algorithmic", "images", "language", "llama"));
 }
 
 TEST(BenchTest, CountsFlopByTheFormula) {

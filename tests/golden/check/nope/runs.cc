@@ -28,7 +28,7 @@ using trainer::WindowRule;
 constexpr double kWindowLoss = 1e-4;
 constexpr double kTrajectory = 1e-4;
 // Sums of 16 log p; a margin is between two logits.
-constexpr double kScore = 1e-4;
+constexpr double kRunScore = 1e-4;
 constexpr double kMargin = 4e-4;
 constexpr double kFit = 1e-4;
 // What the set's searches with an EOS were allowed.
@@ -150,7 +150,7 @@ void CheckGeneration(const json& expected, Cases& cases, FileCheck& check) {
     if (ours.tokens != stored) continue;
     if (expected.contains("sequence_score")) {
       check.Compare(what + " score", ours.score - expected.at("sequence_score").get<double>(),
-          kScore * static_cast<double>(stored.size()));
+          kRunScore * static_cast<double>(stored.size()));
     }
     if (expected.contains("min_top2_margin")) {
       const double margin = SmallestMargin(cases.Frozen(*run), prompt, stored);

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kScore = 1e-9;
+constexpr double kTextScore = 1e-9;
 
 void CheckPasskeyTasks(const json& stored, FileCheck& check) {
   const uint32_t seed = stored.at("seed").get<uint32_t>();
@@ -75,7 +75,7 @@ void CheckMetrics(const json& stored, FileCheck& check) {
     for (const json& pair : stored.at(metric)) {
       const std::string prediction = pair.at("pred").get<std::string>(), answer = pair.at("gt").get<std::string>();
       check.Compare(metric + " of " + pair.at("pred").dump(), score(prediction, answer, pair) - pair.at("score").get<double>(),
-          kScore);
+          kTextScore);
     }
   };
   each("qa_f1", [](const auto& ours, const auto& theirs, const json&) { return longbench::TokenF1(ours, theirs); });
@@ -89,7 +89,7 @@ void CheckMetrics(const json& stored, FileCheck& check) {
     check.Require(longbench::FirstCodeLine(ours) == pair.at("line"), "first line of code of " + pair.at("pred").dump());
     check.Compare("difflib of " + pair.at("pred").dump(),
                   longbench::CodeSimilarity(ours, theirs, longbench::LineMatcher::kDifflib) - pair.at("difflib").get<double>(),
-                      kScore);
+                      kTextScore);
     return longbench::CodeSimilarity(ours, theirs, longbench::LineMatcher::kLevenshtein);
   });
 }

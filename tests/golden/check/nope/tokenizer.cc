@@ -18,7 +18,7 @@ using tokenizer::SentencePieces;
 using Pieces = std::vector<tokenizer::Piece>;  // All of a model, by id.
 
 constexpr const char* kModel = "tokenizer/tokenizer.model";
-constexpr double kScore = 1e-6;
+constexpr double kPieceScore = 1e-6;
 
 // Whether an answer is there and the one that is stored; a refusal is told.
 template <typename Value>
@@ -57,7 +57,7 @@ void CheckPieces(const Pieces& all, const json& stored, FileCheck& check) {
     check.Require(all[id].text == one.at("piece"), what + ": another text");
     const auto kind = kinds.find(one.at("type").get<std::string>());
     check.Require(kind != kinds.end() && kind->second == all[id].kind, what + ": another kind");
-    check.Compare(what + ": score", all[id].score - one.at("score").get<double>(), kScore);
+    check.Compare(what + ": score", all[id].score - one.at("score").get<double>(), kPieceScore);
   }
 }
 

@@ -6,18 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/scheduler/service/access/still_clock.h"
+
 namespace longreach::service {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-class TestClock final : public Clock {
- public:
-  WallTime Wall() const override { return WallTime{}; }
-  SteadyTime Steady() const override { return now; }
-  SteadyTime now{std::chrono::seconds(100)};
-};
 
 class Lines final : public Refusals {
  public:
@@ -29,7 +24,7 @@ class Lines final : public Refusals {
 };
 
 TEST(RefusalsTest, WhoeverAsksHoweverOftenTheLogStaysSmall) {
-  const TestClock clock;
+  const StillClock clock;
   Lines log(clock);
 
   for (int i = 0; i < 100'000; ++i) log.Add("call /x: no");
@@ -39,7 +34,7 @@ TEST(RefusalsTest, WhoeverAsksHoweverOftenTheLogStaysSmall) {
 }
 
 TEST(RefusalsTest, TheNextPeriodSaysHowManyWereNotSaid) {
-  TestClock clock;
+  StillClock clock;
   Lines log(clock);
   for (int i = 0; i < Refusals::kLines + 7; ++i) log.Add("call /x: no");
   log.lines.clear();

@@ -8,17 +8,11 @@
 
 #include "proto/base/text.h"
 #include "tests/scheduler/service/access/silent_log.h"
+#include "tests/scheduler/service/access/still_clock.h"
 #include "tests/support/temporary_folder.h"
 
 namespace longreach::service {
 namespace {
-
-class TestClock final : public Clock {
- public:
-  WallTime Wall() const override { return WallTime{}; }
-  SteadyTime Steady() const override { return now; }
-  SteadyTime now{std::chrono::seconds(100)};
-};
 
 class TokenFileTest : public ::testing::Test {
  protected:
@@ -26,7 +20,7 @@ class TokenFileTest : public ::testing::Test {
 
   testing::TemporaryFolder folder_;
   const std::filesystem::path path_ = folder_ / "tokens";
-  TestClock clock_;
+  StillClock clock_;
   SilentLog log_{clock_};
 };
 

@@ -11,7 +11,7 @@
 namespace longreach::trainer {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(CudaPluginTest, IsNotFoundWhereThereIsNone) {
   const absl::Status status = LoadCudaPlugin("/nowhere/liblongreach_cuda.so");
@@ -21,7 +21,7 @@ TEST(CudaPluginTest, IsNotFoundWhereThereIsNone) {
 }
 
 TEST(CudaPluginTest, RefusesAFileThatIsNoLibrary) {
-  const std::string path = testing::TempDir() + "/not_a_library.so";
+  const std::string path = ::testing::TempDir() + "/not_a_library.so";
   std::ofstream(path) << "text";
 
   const absl::Status status = LoadCudaPlugin(path);

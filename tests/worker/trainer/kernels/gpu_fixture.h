@@ -30,7 +30,7 @@ inline std::filesystem::path GpuPlugin() {
     ASSERT_TRUE(loaded.ok()) << loaded;                                                    \
   }
 
-class GpuTest : public testing::Test {
+class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override { LONGREACH_NEEDS_GPU(); }
 

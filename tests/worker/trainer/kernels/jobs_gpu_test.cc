@@ -81,9 +81,9 @@ TEST_F(AlgorithmicGpuTest, EveryEncodingIsTrainedAndTestedThere) {
 }
 
 // By LibTorch, and by what is taken when nobody asks.
-class StoppedGpuTest : public OnGpu<PackTest>, public testing::WithParamInterface<std::pair<const char*, const char*>> {};
+class StoppedGpuTest : public OnGpu<PackTest>, public ::testing::WithParamInterface<std::pair<const char*, const char*>> {};
 
-INSTANTIATE_TEST_SUITE_P(Engines, StoppedGpuTest, testing::Values(std::pair("libtorch", "libtorch"), std::pair("", "spread-fp16")),
+INSTANTIATE_TEST_SUITE_P(Engines, StoppedGpuTest, ::testing::Values(std::pair("libtorch", "libtorch"), std::pair("", "spread-fp16")),
                          [](const auto& each) { return std::string(*each.param.first == '\0' ? "OfItself" : "Libtorch"); });
 
 TEST_P(StoppedGpuTest, AJobThatWasStoppedThereEndsWithTheSameBits) {

@@ -18,7 +18,7 @@ namespace longreach::trainer {
 
 namespace {
 
-using testing::ThrowsMessage;
+using ::testing::ThrowsMessage;
 
 class StandInGpuTest : public GpuTest {
  protected:
@@ -35,7 +35,7 @@ TEST_F(StandInGpuDeathTest, TheHostCannotTouchItsMemory) {
 TEST_F(StandInGpuTest, AnOperationHasAllTensorsOnOneDevice) {
   const Tensor here = at::ones({2, 3}), there = There(here);
   const auto refused = [](const std::function<void()>& operation) {
-    EXPECT_THAT(operation, ThrowsMessage<c10::Error>(testing::HasSubstr("Expected all tensors to be on the same device")));
+    EXPECT_THAT(operation, ThrowsMessage<c10::Error>(::testing::HasSubstr("Expected all tensors to be on the same device")));
   };
   refused([&] { (void)(there + here); });
   refused([&] { (void)at::mm(there, here.t()); });

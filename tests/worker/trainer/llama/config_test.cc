@@ -10,8 +10,8 @@
 namespace longreach::trainer {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr char kTinyLlama[] = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
   "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 22, "num_attention_heads": 32, "num_key_value_heads": 4,
@@ -77,7 +77,7 @@ TEST(LlamaConfigTest, TokensThatAreNotNamedAreTheUsualOnesAndANullIsNone) {
 TEST(LlamaConfigTest, YarnsOriginalLengthIsWrittenOnlyWhereItIsAnotherOne) {
   LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
   config.rope_scaling = {.kind = RopeScaling::Kind::kYarn, .factor = 4, .original_length = 2048};
-  EXPECT_THAT(LlamaConfigJson(config, "float32"), testing::Not(HasSubstr("original_max_position_embeddings")));
+  EXPECT_THAT(LlamaConfigJson(config, "float32"), ::testing::Not(HasSubstr("original_max_position_embeddings")));
   EXPECT_EQ(MakeRopeTable(*ParseLlamaConfig(LlamaConfigJson(config, "float32")), 1).frequencies, MakeRopeTable(config, 1).frequencies);
 
   config.rope_scaling.original_length = 512;

@@ -9,9 +9,9 @@
 namespace longreach::trainer {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class LlamaEvaluationTest : public testing::Test {
+class LlamaEvaluationTest : public ::testing::Test {
  protected:
   FrozenModel Model() { return {.decoder = &decoder_, .parameters = &parameters_, .head_factors = {}}; }
 

@@ -16,13 +16,13 @@
 namespace longreach::trainer {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
-class LlamaFolderTest : public testing::Test {
+class LlamaFolderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "/llama_XXXXXX";
+    std::string name = ::testing::TempDir() + "/llama_XXXXXX";
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     root_ = name;
     folder_ = root_ / "model";

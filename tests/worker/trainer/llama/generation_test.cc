@@ -10,7 +10,7 @@
 namespace longreach::trainer {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // The next token depends on the last one alone: log p of each row.
 class Chain final : public Continuation {

@@ -16,8 +16,8 @@
 namespace longreach::trainer {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const auto kNothing = [] {};
 
@@ -130,8 +130,8 @@ TEST(LandmarkTest, ALengthIsACellFromTheLongestDown) {
 
   const std::vector<Measurement> measured = questions->Measurements({0.5, 1});
   const auto is = [](int length, double value) {
-    return testing::AllOf(testing::Field(&Measurement::metric, "passkey_accuracy"), testing::Field(&Measurement::length, length),
-                          testing::Field(&Measurement::slice, ""), testing::Field(&Measurement::value, value));
+    return ::testing::AllOf(::testing::Field(&Measurement::metric, "passkey_accuracy"), ::testing::Field(&Measurement::length, length),
+                          ::testing::Field(&Measurement::slice, ""), ::testing::Field(&Measurement::value, value));
   };
   EXPECT_THAT(measured, ElementsAre(is(400, 0.5), is(300, 1), is(0, 0.75)));
 }

@@ -17,8 +17,8 @@ void PrintTo(const Window& window, std::ostream* out) {
 
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(WindowsTest, TheAuthorsStopBeforeTheEndOfADocument) {
   const std::vector<int64_t> lengths = {10, 4, 9, 8};

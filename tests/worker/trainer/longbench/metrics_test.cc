@@ -9,7 +9,7 @@
 namespace longreach::longbench {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(LongBenchTest, WordsAreThoseOfPython) {
   // A letter of any script belongs to a word, a dash does not; a blank of any kind parts words.

@@ -27,8 +27,8 @@ Vector Moved(const Vector& from, const Vector& along, double step) {
   return to;
 }
 
-class DoubleReferenceTest : public testing::TestWithParam<Positional> {};
-INSTANTIATE_TEST_SUITE_P(Positionals, DoubleReferenceTest, testing::Values(Positional::kNone, Positional::kTrainedBias, Positional::kRotary),
+class DoubleReferenceTest : public ::testing::TestWithParam<Positional> {};
+INSTANTIATE_TEST_SUITE_P(Positionals, DoubleReferenceTest, ::testing::Values(Positional::kNone, Positional::kTrainedBias, Positional::kRotary),
                          [](const auto& param) { return NameOf({.tape = 5, .positional = param.param}); });
 
 TEST_P(DoubleReferenceTest, GradientsAreDifferencesOfLosses) {

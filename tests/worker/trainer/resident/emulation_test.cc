@@ -13,8 +13,8 @@ namespace longreach::trainer::resident {
 
 namespace {
 
-class EmulationTest : public testing::TestWithParam<Order> {};
-INSTANTIATE_TEST_SUITE_P(Orders, EmulationTest, testing::Values(Order::kAscending, Order::kDescending),
+class EmulationTest : public ::testing::TestWithParam<Order> {};
+INSTANTIATE_TEST_SUITE_P(Orders, EmulationTest, ::testing::Values(Order::kAscending, Order::kDescending),
                          [](const auto& param) { return param.param == Order::kAscending ? "Ascending" : "Descending"; });
 
 TEST_P(EmulationTest, RunsEachThreadOnce) {

@@ -167,7 +167,7 @@ void ExpectClose(const char* what, const Output<T>& got, const Vector& want, dou
   const double error = std::sqrt(off) / std::max(std::sqrt(size), floor);
   EXPECT_LT(error, limit) << what;
   EXPECT_TRUE(got.EndIsUntouched()) << what;
-  testing::Test::RecordProperty(what, std::to_string(error));
+  ::testing::Test::RecordProperty(what, std::to_string(error));
 }
 
 inline double SizeOf(const Vector& v) {

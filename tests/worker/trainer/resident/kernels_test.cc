@@ -11,11 +11,11 @@ namespace {
 constexpr size_t kSharedBytes = 232448;  // What a block of an H100 or H200 can have.
 static_assert(kMostSharedBytes <= kSharedBytes);
 
-class KernelsTest : public testing::TestWithParam<Case> {
+class KernelsTest : public ::testing::TestWithParam<Case> {
  protected:
   static size_t Numbers(const Terms& terms) { return static_cast<size_t>(terms.setting.tokens()) * kDim; }
 };
-INSTANTIATE_TEST_SUITE_P(Cases, KernelsTest, testing::ValuesIn(AllCases()), [](const auto& param) { return NameOf(param.param); });
+INSTANTIATE_TEST_SUITE_P(Cases, KernelsTest, ::testing::ValuesIn(AllCases()), [](const auto& param) { return NameOf(param.param); });
 
 TEST_P(KernelsTest, LayerForwardIsThatOfDoublePrecision) {
   Random random(1);
@@ -80,8 +80,8 @@ TEST_P(KernelsTest, AttentionBackwardIsThatOfDoublePrecision) {
 }
 
 // It does not know of sequences: any number of tokens, in parts of a tile and more.
-class MlpTest : public testing::TestWithParam<std::tuple<int, bool>> {};
-INSTANTIATE_TEST_SUITE_P(Tokens, MlpTest, testing::Combine(testing::Values(1, 2, 21, 33, 127, 128, 129, 300), testing::Bool()),
+class MlpTest : public ::testing::TestWithParam<std::tuple<int, bool>> {};
+INSTANTIATE_TEST_SUITE_P(Tokens, MlpTest, ::testing::Combine(::testing::Values(1, 2, 21, 33, 127, 128, 129, 300), ::testing::Bool()),
                          [](const auto& param) {
                            const std::string name = std::string("N").append(std::to_string(std::get<0>(param.param)));
                            return std::get<1>(param.param) ? name + "Dropout" : name;

@@ -58,14 +58,14 @@ struct Pass {
 
 constexpr size_t kSharedOfAll = std::max({LayerForwardSharedBytes(), MlpBackwardSharedBytes(), AttentionBackwardSharedBytes()});
 
-class LayerPassesTest : public testing::TestWithParam<Case> {};
+class LayerPassesTest : public ::testing::TestWithParam<Case> {};
 
 std::vector<Case> SomeCases() {
   const Case most = {.tape = 33, .positional = Positional::kTrainedBias, .dropout = true}, rotary = {.tape = 41, .positional = Positional::kRotary};
   if (kForRaces) return {most, rotary};
   return {{.tape = 1}, most, rotary, {.tape = 120, .positional = Positional::kBias}};
 }
-INSTANTIATE_TEST_SUITE_P(Cases, LayerPassesTest, testing::ValuesIn(SomeCases()), [](const auto& param) { return NameOf(param.param); });
+INSTANTIATE_TEST_SUITE_P(Cases, LayerPassesTest, ::testing::ValuesIn(SomeCases()), [](const auto& param) { return NameOf(param.param); });
 
 // Two layers and the way back in one block, whose kernels follow each other in the same shared memory, give the bits of blocks of their own.
 TEST_P(LayerPassesTest, KernelsOfOneBlockDoNotDisturbEachOther) {

@@ -81,7 +81,7 @@ void ExpectSameGradients(const PackSettings& settings, const Kind& kind) {
   }
 }
 
-class ResidentEncodingTest : public testing::TestWithParam<Case> {};
+class ResidentEncodingTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ResidentEncodingTest, HasTheLossAndGradientOfLibtorch) {
   for (const char* task : {"even_pairs", "reverse_string"}) {
@@ -94,7 +94,7 @@ TEST_P(ResidentEncodingTest, HasTheLossAndGradientOfLibtorch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Encodings, ResidentEncodingTest,
-                         testing::Values(Case{"none"}, Case{"sin_cos"}, Case{"sin_cos", true}, Case{"shape"}, Case{"rope"}, Case{"rope", true},
+                         ::testing::Values(Case{"none"}, Case{"sin_cos"}, Case{"sin_cos", true}, Case{"shape"}, Case{"rope"}, Case{"rope", true},
                                          Case{"alibi"}, Case{"alibi", true}, Case{"power_kerple"}, Case{"power_kerple", true},
                                          Case{"log_kerple"}, Case{"log_kerple", true}, Case{"sandwich"}, Case{"sandwich", true}),
                          [](const auto& each) { return (std::ostringstream() << each.param).str(); });
@@ -149,9 +149,9 @@ TEST(ResidentEngineTest, KeepsGradientsThatAreBelowTheNumbersOfFloat16) {
 }
 
 // From the same gradients the steps are the same to the last digits.
-class ResidentWaysTest : public testing::TestWithParam<const Kind*> {};
+class ResidentWaysTest : public ::testing::TestWithParam<const Kind*> {};
 
-INSTANTIATE_TEST_SUITE_P(Ways, ResidentWaysTest, testing::ValuesIn(kWays), [](const auto& each) {
+INSTANTIATE_TEST_SUITE_P(Ways, ResidentWaysTest, ::testing::ValuesIn(kWays), [](const auto& each) {
   return std::string(each.param->slices == 1 ? "Alone" : "Spread") + (each.param->share == 1 ? "Bfloat16" : "Float16");
 });
 
@@ -336,19 +336,19 @@ TEST(ResidentEngineTest, SaysWhatItLeavesToLibtorch) {
   EXPECT_EQ(why_not(Settings({"log_kerple", true})), "");
   EXPECT_EQ(why_not(Settings({"relative"})), "encoding relative");
   EXPECT_EQ(why_not(Settings({"learned"})), "encoding learned");
-  EXPECT_THAT(why_not(Settings({"none"}, "duplicate_string", 50)), testing::HasSubstr("a tape of 150 tokens"));
+  EXPECT_THAT(why_not(Settings({"none"}, "duplicate_string", 50)), ::testing::HasSubstr("a tape of 150 tokens"));
   PackSettings by_position = Settings({"alibi", true});
   by_position.positions.randomized_by = PackSettings::Positions::RandomizedBy::kPosition;
-  EXPECT_THAT(why_not(by_position), testing::HasSubstr("randomized_by"));
+  EXPECT_THAT(why_not(by_position), ::testing::HasSubstr("randomized_by"));
   PackSettings narrow = Settings({"none"});
   narrow.model.embedding_dim = 32;
-  EXPECT_THAT(why_not(narrow), testing::HasSubstr("model.embedding_dim 32"));
+  EXPECT_THAT(why_not(narrow), ::testing::HasSubstr("model.embedding_dim 32"));
 
   std::string log;
   const std::unique_ptr<StepEngine> engine =
       MakeEngine(Settings({"relative"}), {.threads = 1, .engine = "emulated"}, [&](const std::string& line) { log += line; });
   EXPECT_EQ(engine->Name(), "libtorch");
-  EXPECT_THAT(log, testing::HasSubstr("encoding relative"));
+  EXPECT_THAT(log, ::testing::HasSubstr("encoding relative"));
 }
 
 TEST(ResidentEngineTest, TrainsWithEachEncodingOfTheCatalogThatItDoesNotLeaveToLibtorch) {
@@ -372,8 +372,8 @@ TEST(ResidentEngineTest, TrainsWithEachEncodingOfTheCatalogThatItDoesNotLeaveToL
 }
 
 TEST(ResidentEngineTest, NeedsAGpu) {
-  EXPECT_THAT([] { Emulated(Settings({"none"})); }, testing::Not(testing::Throws<std::exception>()));
-  EXPECT_THAT([] { MakeNamed(Settings({"none"}), "resident"); }, testing::Throws<std::exception>());
+  EXPECT_THAT([] { Emulated(Settings({"none"})); }, ::testing::Not(::testing::Throws<std::exception>()));
+  EXPECT_THAT([] { MakeNamed(Settings({"none"}), "resident"); }, ::testing::Throws<std::exception>());
 }
 
 }  // namespace

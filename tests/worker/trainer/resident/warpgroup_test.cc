@@ -85,8 +85,8 @@ void ExpectProducts(Order order) {
   added_to_registers.ExpectProduct(a, b, -2, 0);
 }
 
-class WarpgroupTest : public testing::TestWithParam<Order> {};
-INSTANTIATE_TEST_SUITE_P(Orders, WarpgroupTest, testing::Values(Order::kAscending, Order::kDescending),
+class WarpgroupTest : public ::testing::TestWithParam<Order> {};
+INSTANTIATE_TEST_SUITE_P(Orders, WarpgroupTest, ::testing::Values(Order::kAscending, Order::kDescending),
                          [](const auto& param) { return param.param == Order::kAscending ? "Ascending" : "Descending"; });
 
 TEST_P(WarpgroupTest, MultipliesFactorsThatLieEitherWayRound) {

@@ -34,7 +34,7 @@ Batch Fill(const Task& task, int length, const RandomStream& stream, size_t coun
   return batch;
 }
 
-class TaskContractTest : public testing::TestWithParam<std::string> {
+class TaskContractTest : public ::testing::TestWithParam<std::string> {
  protected:
   const Task& task() const { return *FindTask(GetParam()); }
   const catalog::Task& known() const { return *catalog::FindTask(GetParam()); }
@@ -159,7 +159,7 @@ TEST_P(TaskContractTest, DrawsAnewForEveryStepSeedAndSequence) {
   EXPECT_EQ(different.size(), 20u);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTasks, TaskContractTest, testing::ValuesIn([] {
+INSTANTIATE_TEST_SUITE_P(AllTasks, TaskContractTest, ::testing::ValuesIn([] {
                            std::vector<std::string> names;
                            for (const catalog::Task& task : catalog::Tasks()) names.emplace_back(task.name);
                            return names;

@@ -76,7 +76,7 @@ void ExpectDrawnFrom(const std::map<Outcome, double>& exact, const std::map<Outc
   }
 }
 
-class SamplingTest : public testing::TestWithParam<std::string> {};
+class SamplingTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(SamplingTest, DrawsTheExactDistributionAtLengths1To8) {
   constexpr uint32_t kDraws = 60'000;
@@ -107,7 +107,7 @@ TEST_P(SamplingTest, DrawsTheExactDistributionAtLengths1To8) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTasks, SamplingTest, testing::ValuesIn([] {
+INSTANTIATE_TEST_SUITE_P(AllTasks, SamplingTest, ::testing::ValuesIn([] {
                            std::vector<std::string> names;
                            for (const Task& task : Tasks()) names.emplace_back(task.name);
                            return names;
