@@ -1,9 +1,12 @@
 #include "client/commands/system_settings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "client/commands/only.h"
 #include "client/commands/tables.h"
+#include "proto/types/axis_list.h"
 
 namespace longreach::client {
 
@@ -18,10 +21,11 @@ absl::StatusOr<SystemSettings> SystemSettings::Fetch(Connection& connection, con
   for (const std::string& path : paths) {
     if (!IsSettingPath(path)) continue;
     v1::TableSpec table;
-    table.set_rows("system");
-    table.set_columns(path);
+    // Values are rows: as columns they would be mostly empty, where each of many systems has one of its own.
+    table.set_rows(fmt::format("system,task,{}", path));
+    table.set_columns("encoding");
     absl::StatusOr<v1::Table> found = FetchTable(connection, sweep.id(), table);
-    // Hundreds of systems, each with a value of its own, are more than a table holds. They do say it themselves.
+    // More systems, tasks and encodings than a table holds. Systems do say themselves what they set.
     if (found.status().code() == absl::StatusCode::kResourceExhausted) continue;
     RETURN_IF_ERROR(found.status());
     settings.Learn(path, *found);
@@ -42,19 +46,27 @@ absl::StatusOr<SystemSettings> SystemSettings::FetchFor(Connection& connection, 
 void SystemSettings::Learn(const std::string& path, const v1::Table& table) {
   for (int i = 0; i < table.cells_size(); ++i) {
     if (table.cells(i).jobs() == 0) continue;
-    learnt_[table.rows(i / table.columns_size()).key()].insert_or_assign(path, table.columns(i % table.columns_size()).key());
+    const std::vector<std::string> row = SplitKeys(table.rows(i / table.columns_size()).key(), 3);  // System, task, value.
+    Values& values = learnt_[{row[0], path}];
+    values.of.insert_or_assign({row[1], table.columns(i % table.columns_size()).key()}, row[2]);
+    if (values.first.empty()) values.first = row[2];
   }
 }
 
-const std::string* SystemSettings::Learnt(const v1::System& system, const std::string& path) const {
-  const auto of_system = learnt_.find(system.name());
-  if (of_system == learnt_.end()) return nullptr;
-  const auto found = of_system->second.find(path);
-  return found == of_system->second.end() ? nullptr : &found->second;
+const SystemSettings::Values* SystemSettings::Learnt(const std::string& system, const std::string& path) const {
+  const auto found = learnt_.find({system, path});
+  return found == learnt_.end() ? nullptr : &found->second;
+}
+
+std::string SystemSettings::OfJob(const v1::Job& job, const std::string& path) const {
+  const Values* learnt = job.systems().empty() ? nullptr : Learnt(job.systems(0), path);
+  if (learnt == nullptr) return "";
+  const auto found = learnt->of.find({job.task(), job.encoding()});
+  return found == learnt->of.end() ? std::string() : found->second;
 }
 
 std::string SystemSettings::Of(const v1::System& system, const std::string& path) const {
-  if (const std::string* learnt = Learnt(system, path)) return *learnt;
+  if (const Values* learnt = Learnt(system.name(), path)) return learnt->first;
   std::string own = SettingOf(system.with(), path);
   return own.empty() ? SettingOf(spec_, path) : own;
 }
@@ -70,7 +82,7 @@ std::set<std::string> SystemSettings::AllOf(const std::string& path) const {
 bool SystemSettings::MayBe(const v1::System& system, const AxisChoice& asked) const {
   const std::string& path = asked.axis();
   const std::string value = Of(system, path);
-  if (value.empty() && Learnt(system, path) == nullptr) return true;
+  if (value.empty() && Learnt(system.name(), path) == nullptr) return true;
   return asked.Has(ValueOfJobs(path, value));
 }
 

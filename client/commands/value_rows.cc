@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,9 +37,6 @@ std::vector<GridCell> CellsOf(const v1::Job& job) {
           BoolCell(job.diverged())};
 }
 
-// The values of settings by the names of systems.
-using SettingsOfSystems = std::map<std::string, std::vector<GridCell>, std::less<>>;
-
 GridCell CellOf(const std::string& path, const std::string& value) {
   if (value.empty()) return MissingCell();
   if (IsFlagSetting(path)) return BoolCell(value == "true");
@@ -48,24 +44,14 @@ GridCell CellOf(const std::string& path, const std::string& value) {
   return number ? NumberCell(*number) : TextCell(value);
 }
 
-SettingsOfSystems CellsBySystem(const SystemSettings& settings, const std::vector<std::string>& paths) {
-  SettingsOfSystems cells;
-  for (const v1::System& system : settings.spec().systems()) {
-    for (const std::string& path : paths) cells[system.name()].push_back(CellOf(path, settings.Of(system, path)));
-  }
-  return cells;
-}
-
-// Behind the values those of these settings, for each job by its system.
-void AddSettings(const v1::ListMeasurementsResponse& page, const std::vector<std::string>& paths, const SettingsOfSystems& settings, Grid& grid) {
+// Behind the values those of these settings, as each job has them.
+void AddSettings(const v1::ListMeasurementsResponse& page, const std::vector<std::string>& paths, const SystemSettings& settings, Grid& grid) {
   for (const std::string& path : paths) grid.columns.push_back({path, path, IsNumberSetting(path)});
   auto row = grid.rows.begin();
   for (const v1::JobMeasurements& of_job : page.jobs()) {
-    const auto found = settings.find(of_job.job().systems().empty() ? "" : of_job.job().systems(0));
-    for (int i = 0; i < std::max(of_job.measurements_size(), 1); ++i, ++row) {
-      if (found != settings.end()) row->insert(row->end(), found->second.begin(), found->second.end());
-      else row->insert(row->end(), paths.size(), MissingCell());
-    }
+    std::vector<GridCell> cells;
+    for (const std::string& path : paths) cells.push_back(CellOf(path, settings.OfJob(of_job.job(), path)));
+    for (int i = 0; i < std::max(of_job.measurements_size(), 1); ++i, ++row) row->insert(row->end(), cells.begin(), cells.end());
   }
 }
 
@@ -115,13 +101,12 @@ absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsReques
     ASSIGN_OR_RETURN(effective, SystemSettings::Fetch(connection_, sweep, {}));
   }
   const std::vector<std::string> paths = with_settings ? VaryingSettings(effective) : std::vector<std::string>();
-  const SettingsOfSystems settings = CellsBySystem(effective, paths);
   Grid all;
   std::string json;
   int64_t count = 0;
   RETURN_IF_ERROR(ForEachMeasurementPage(connection_, std::move(question), [&](const v1::ListMeasurementsResponse& page) -> absl::StatusOr<bool> {
     Grid grid = GridOf(page, is_csv && output_.several() ? sweep.name() : "");
-    if (!paths.empty()) AddSettings(page, paths, settings, grid);
+    if (!paths.empty()) AddSettings(page, paths, effective, grid);
     count += std::ssize(grid.rows);
     if (is_csv) {
       session_.out() << GridAsCsv(grid, !begun_);

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "longreach/v1/spec.pb.h"
@@ -15,6 +16,8 @@ namespace longreach {
 
 // By path.
 using SettingValues = std::map<std::string, std::string, std::less<>>;
+// Those of jobs under the same specification, by task and encoding (NAME or NAME:randomized): a job has only settings that its encoding uses.
+using SettingsByJob = std::map<std::pair<std::string, std::string>, SettingValues>;
 
 // Ascending.
 const std::vector<std::string>& SettingPaths();

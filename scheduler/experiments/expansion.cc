@@ -280,7 +280,7 @@ bool Expansion::has_inputs() const {
 
 void Expansion::Share(int64_t index, const std::string& task, const std::string& encoding) {
   if (shared_.index == index) return;
-  shared_ = Shared{.index = index, .spec = JobOf(sweep_, *kind_, *revisions_, task, encoding, 0, 0)};  // Zeros have no line.
+  shared_ = Shared{.index = index, .spec = SettingsOf(task, encoding)};  // Learning rate and seed are 0 there, which has no line.
   const std::string text = CanonicalText(shared_.spec, kind_->SilentDefaults(shared_.spec.model()));
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.find('\n', at) + 1;
@@ -292,6 +292,8 @@ void Expansion::Share(int64_t index, const std::string& task, const std::string&
   }
   shared_.pack_key = PackKeyOf(text);
 }
+
+v1::JobSpec Expansion::SettingsOf(const std::string& task, const std::string& encoding) const { return JobOf(sweep_, *kind_, *revisions_, task, encoding, 0, 0); }
 
 ExpandedJob Expansion::At(int64_t index) {
   for (Expansion& system : systems_) {

@@ -55,6 +55,8 @@ class Expansion {
   // In order of system, task, encoding, learning_rate, seed: the last changes fastest. `index` is below size(). Going up one by one is
   // cheap: what neighbours share is kept. Not for several threads at once.
   ExpandedJob At(int64_t index);
+  // What all jobs of a task and encoding of a sweep without systems have in common, as complete jobs have it, but for inputs. Cheaper than a job.
+  v1::JobSpec SettingsOf(const std::string& task, const std::string& encoding) const;
 
  private:
   explicit Expansion(const Revisions& revisions) : revisions_(std::make_shared<const Revisions>(revisions)) {}
@@ -100,9 +102,9 @@ std::optional<size_t> SystemIndexAt(std::span<const SystemRange> ranges, int64_t
 std::string SystemAt(std::span<const SystemRange> ranges, int64_t position);
 
 // The values of these settings as the jobs of each system have them, in the order of SystemRanges(); of a sweep without systems there is
-// one such set. Empty: its jobs have no such setting. Where the jobs are several tasks' or encodings', those of the first task's first
-// encoding that has the setting. Of a sweep that is refused here what it says, else the default of its kind. No paths: nothing.
-std::vector<SettingValues> SettingsOfSystems(const v1::SweepSpec& sweep, std::span<const std::string> paths);
+// one such set. An empty value: such a job does not have the setting. Of a sweep that is refused here what it says, else the default of its
+// kind, for all of its jobs. No paths: nothing.
+std::vector<SettingsByJob> SettingsOfSystems(const v1::SweepSpec& sweep, std::span<const std::string> paths);
 
 // A job's complete specification from its canonical text, as the store keeps it.
 // INVALID_ARGUMENT: the text is not canonical, or its experiment kind is not known here.

@@ -119,23 +119,37 @@ v1::SweepSpec WithSystem(const v1::SweepSpec& plain, const v1::System& system) {
   return whole;
 }
 
-// As its jobs have them, of its first task: the first value that one of its encodings has, as some settings are only of some encodings.
-// nullopt: this program does not take the sweep, which may be an old one.
-std::optional<SettingValues> SettingsOfJobs(v1::SweepSpec sweep, std::span<const std::string> paths) {
+// What `of` says for each task and encoding of a sweep.
+template <typename Of>
+SettingsByJob ByJob(const v1::Axes& axes, const Of& of) {
+  SettingsByJob all;
+  for (const std::string& task : axes.task()) {
+    for (const std::string& encoding : axes.encoding()) all.emplace(std::pair(task, encoding), of(task, encoding));
+  }
+  return all;
+}
+
+// As the jobs of a sweep without systems have them. nullopt: this program does not take the sweep, which may be an old one.
+std::optional<SettingsByJob> SettingsOfJobs(v1::SweepSpec sweep, std::span<const std::string> paths) {
   if (sweep.name().empty()) sweep.set_name("stored");  // The text in the store has none.
-  absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
+  const absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
   if (!expansion.ok()) return std::nullopt;
-  const int64_t of_encoding = int64_t{1} * sweep.axes().learning_rate_size() * sweep.axes().seed_size();
+  return ByJob(sweep.axes(), [&](const std::string& task, const std::string& encoding) {
+    const v1::JobSpec job = expansion->SettingsOf(task, encoding);
+    SettingValues values;
+    for (const std::string& path : paths) values.emplace(path, SettingOf(job, path));
+    return values;
+  });
+}
+
+// As a sweep says them that this program does not take.
+SettingValues SaidSettings(const v1::SweepSpec& sweep, std::span<const std::string> paths) {
+  const Kind* kind = FindKind(sweep.experiment());
   SettingValues values;
-  for (int i = 0; i < sweep.axes().encoding_size(); ++i) {
-    const v1::JobSpec job = expansion->At(i * of_encoding).spec;
-    bool complete = true;
-    for (const std::string& path : paths) {
-      std::string& value = values[path];
-      if (value.empty()) value = SettingOf(job, path);
-      complete = complete && !value.empty();
-    }
-    if (complete) break;
+  for (const std::string& path : paths) {
+    std::string value = SettingOf(sweep, path);
+    if (value.empty() && kind != nullptr) value = SettingOf(kind->Defaults(), path);
+    values.emplace(path, std::move(value));
   }
   return values;
 }
@@ -169,21 +183,16 @@ std::string SystemAt(std::span<const SystemRange> ranges, int64_t position) {
   return index ? ranges[*index].name : std::string();
 }
 
-std::vector<SettingValues> SettingsOfSystems(const v1::SweepSpec& sweep, std::span<const std::string> paths) {
-  const Kind* kind = FindKind(sweep.experiment());
-  std::vector<SettingValues> all;
+std::vector<SettingsByJob> SettingsOfSystems(const v1::SweepSpec& sweep, std::span<const std::string> paths) {
+  std::vector<SettingsByJob> all;
   if (paths.empty()) return all;
   const auto add = [&](const v1::SweepSpec& whole) {
-    if (std::optional<SettingValues> of_jobs = SettingsOfJobs(whole, paths)) {
+    if (std::optional<SettingsByJob> of_jobs = SettingsOfJobs(whole, paths)) {
       all.push_back(*std::move(of_jobs));
       return;
     }
-    SettingValues& values = all.emplace_back();
-    for (const std::string& path : paths) {
-      std::string value = SettingOf(whole, path);
-      if (value.empty() && kind != nullptr) value = SettingOf(kind->Defaults(), path);
-      values.emplace(path, std::move(value));
-    }
+    const SettingValues said = SaidSettings(whole, paths);
+    all.push_back(ByJob(whole.axes(), [&said](const std::string&, const std::string&) { return said; }));
   };
   const v1::SweepSpec plain = WithoutSystems(sweep);
   for (const v1::System* system : InOrder(sweep)) add(WithSystem(plain, *system));

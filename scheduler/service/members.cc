@@ -30,7 +30,7 @@ Only::Only(const v1::SweepSpec& spec, const Members& members, std::vector<TableF
   for (const TableFilter& filter : filters_) {
     if (IsSettingPath(filter.axis())) paths.push_back(filter.axis());
   }
-  std::vector<SettingValues> values = experiments::SettingsOfSystems(spec, paths);
+  std::vector<SettingsByJob> values = experiments::SettingsOfSystems(spec, paths);
   for (size_t i = 0; i < values.size(); ++i) settings_.emplace(members.systems.empty() ? "" : members.systems[i].name, std::move(values[i]));
 }
 
@@ -77,7 +77,9 @@ TableJob Only::PlaceOf(const v1::Job& job) const {
   out.learning_rate = job.learning_rate();
   out.seed = job.seed();
   if (!job.systems().empty()) out.system = job.systems(0);
-  if (const auto found = settings_.find(out.system); found != settings_.end()) out.settings = &found->second;
+  const auto of_system = settings_.find(out.system);
+  if (of_system == settings_.end()) return out;
+  if (const auto found = of_system->second.find({out.task, out.encoding}); found != of_system->second.end()) out.settings = &found->second;
   return out;
 }
 

@@ -46,7 +46,7 @@ class Only {
 
  private:
   // Of each system, by its name; of a sweep without systems those of "".
-  using SettingsByName = std::map<std::string, SettingValues, std::less<>>;
+  using SettingsByName = std::map<std::string, SettingsByJob, std::less<>>;
 
   bool AllAreListed(const v1::SweepSpec& spec) const;
   TableJob PlaceOf(const v1::Job& job) const;

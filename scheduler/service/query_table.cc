@@ -38,7 +38,7 @@ struct Jobs {
   int64_t sweep = 0;
   std::string input = {};
   std::span<const experiments::SystemRange> systems = {};
-  std::span<const SettingValues> settings = {};  // Of each system; without systems of all.
+  std::span<const SettingsByJob> settings = {};  // Of each system; without systems of all.
 };
 
 // Jobs as a table sees them, from rows of the store: neighbours have most of their texts in common.
@@ -47,10 +47,15 @@ class JobMaker {
   explicit JobMaker(const Jobs& jobs) : jobs_(jobs) {}
 
   TableJob& Of(const store::MeasuredJob& measured) {
-    if (job_.task != measured.task) job_.task = measured.task;
+    bool has_neighbours_settings = true;
+    if (job_.task != measured.task) {
+      job_.task = measured.task;
+      has_neighbours_settings = false;
+    }
     if (!encoding_ || encoding_->name != measured.encoding || encoding_->randomized != measured.randomized) {
       encoding_ = EncodingName{std::string(measured.encoding), measured.randomized};
       job_.encoding = ToText(*encoding_);
+      has_neighbours_settings = false;
     }
     if (job_.builds != measured.builds) job_.builds = measured.builds;
     job_.learning_rate = measured.learning_rate;
@@ -66,13 +71,22 @@ class JobMaker {
     }
     const std::optional<size_t> system = experiments::SystemIndexAt(jobs_.systems, measured.position);
     job_.system = system ? jobs_.systems[*system].name : std::string();
-    job_.settings = jobs_.settings.empty() ? nullptr : &jobs_.settings[system.value_or(0)];
+    if (!has_neighbours_settings || system_ != system) job_.settings = SettingsOf(system);
+    system_ = system;
     return job_;
   }
 
  private:
+  const SettingValues* SettingsOf(std::optional<size_t> system) const {
+    if (jobs_.settings.empty()) return nullptr;
+    const SettingsByJob& of_system = jobs_.settings[system.value_or(0)];
+    const auto found = of_system.find({job_.task, job_.encoding});
+    return found == of_system.end() ? nullptr : &found->second;
+  }
+
   const Jobs& jobs_;
   TableJob job_;
+  std::optional<size_t> system_;
   std::string data_;
   std::optional<EncodingName> encoding_;
 };
@@ -316,7 +330,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   ASSIGN_OR_RETURN(ResultsTable table, ResultsTable::Of(asked, main_metric));
   const v1::TableSpec& spec = table.spec();
   const std::vector<experiments::SystemRange> systems = experiments::SystemRanges(sweep_spec);
-  const std::vector<SettingValues> settings = experiments::SettingsOfSystems(sweep_spec, table.SettingAxes());
+  const std::vector<SettingsByJob> settings = experiments::SettingsOfSystems(sweep_spec, table.SettingAxes());
   const Jobs members{.sweep = sweep.num, .systems = systems, .settings = settings};
   const auto is_wanted = [&table](bool extra) { return [&table, extra](const TableJob& job) { return table.IsWanted(job, extra); }; };
   std::vector<int> lengths;

@@ -254,9 +254,9 @@ void ResultsTable::AddToCome(int64_t jobs, bool cancelled) {
   else (cancelled ? cancelled_ : waiting_) += jobs;
 }
 
-void ResultsTable::SeeToCome(const v1::SweepSpec& sweep, std::span<const SettingValues> settings) {
+void ResultsTable::SeeToCome(const v1::SweepSpec& sweep, std::span<const SettingsByJob> settings) {
   SeeAxesOf(sweep, filters_);
-  for (const SettingValues& of_system : settings) SeeSettings(of_system, filters_);
+  for (const SettingsByJob& of_system : settings) SeeSettings(of_system, filters_);
 }
 
 void ResultsTable::AddExtraToCome(int column, int64_t jobs, bool cancelled) {

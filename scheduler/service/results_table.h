@@ -69,7 +69,7 @@ class ResultsTable {
   // So many jobs of the sweep are still to come; of a cancelled sweep they are cancelled. Which of them are wanted is not known before they are there.
   void AddToCome(int64_t jobs, bool cancelled);
   // Values that they will have, by the sweep's specification and the settings of its systems: spec().only() may name these.
-  void SeeToCome(const v1::SweepSpec& sweep, std::span<const SettingValues> settings);
+  void SeeToCome(const v1::SweepSpec& sweep, std::span<const SettingsByJob> settings);
   // A job of those that spec().extra_columns(column) names.
   void AddExtra(int column, const TableJob& job);
   // AddToCome() of its sweep.

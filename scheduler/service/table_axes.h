@@ -37,7 +37,7 @@ struct TableJob {
   std::string data = {};    // Its corpus; empty: none.
   // Of the value, by axis: looked at where axes of slices are asked for.
   std::map<std::string, std::string, std::less<>> slice = {};
-  // Of its system, by path: those that are asked for. nullptr: of none.
+  // Its own, by path: those that are asked for. nullptr: of none.
   const SettingValues* settings = nullptr;
 };
 

@@ -102,11 +102,13 @@ bool SeeAxesOf(const v1::SweepSpec& sweep, std::span<TableFilter> filters) {
   return looked_at <= kMostValues;
 }
 
-void SeeSettings(const SettingValues& settings, std::span<TableFilter> filters) {
+void SeeSettings(const SettingsByJob& settings, std::span<TableFilter> filters) {
   TableJob at;
-  at.settings = &settings;
-  for (TableFilter& filter : filters) {
-    if (IsSettingPath(filter.axis())) filter.See(at);
+  for (const auto& [job, values] : settings) {
+    at.settings = &values;
+    for (TableFilter& filter : filters) {
+      if (IsSettingPath(filter.axis())) filter.See(at);
+    }
   }
 }
 

@@ -46,7 +46,7 @@ class TableFilter {
 
 // Shows filters of axes the values that jobs of a sweep have or will have, by its axes and systems. False: there are very many, and not all were looked at.
 bool SeeAxesOf(const v1::SweepSpec& sweep, std::span<TableFilter> filters);
-// Shows filters of settings those of one system.
-void SeeSettings(const SettingValues& settings, std::span<TableFilter> filters);
+// Shows filters of settings those of one system's jobs.
+void SeeSettings(const SettingsByJob& settings, std::span<TableFilter> filters);
 
 }  // namespace longreach::service

@@ -73,16 +73,20 @@ TEST_F(ResultsJobsTest, ValuesHaveWhatTheSystemsDifferIn) {
     system.set_name(name);
     system.mutable_with()->mutable_model()->set_layers(layers);
   }
-  scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with()->mutable_positions()->set_rope_scaling("yarn");
+  scheduler_.AnswerBySystem("2", "3");
+  v1::Job& plain = *scheduler_.measurements.add_jobs()->mutable_job();
+  plain = scheduler_.measurements.jobs(1).job();
+  plain.set_encoding("rope");
 
   const std::string csv = Run({"results", "last", "--jobs", "-o", "csv"}).out;
 
-  EXPECT_THAT(csv, StartsWith("job,system,task,encoding,learning_rate,seed,diverged,metric,length,slice,value,model.layers,positions.rope_scaling\n"));
-  EXPECT_THAT(csv, HasSubstr(",accuracy,0,,0.30000000000000004,,\n")) << "of a job that names no system";
-  EXPECT_THAT(csv, HasSubstr(",1,true,,,,,3,\n")) << "of one that diverged, too; no rope_scaling is said of it";
+  EXPECT_THAT(csv, StartsWith("job,system,task,encoding,learning_rate,seed,diverged,metric,length,slice,value,model.layers\n"));
+  EXPECT_THAT(csv, HasSubstr(",accuracy,0,,0.30000000000000004,\n")) << "of a job that names no system";
+  EXPECT_THAT(csv, HasSubstr(",rope:randomized,0.0003,1,true,,,,,3\n")) << "of one that diverged, too";
+  EXPECT_THAT(csv, HasSubstr(",rope,0.0003,1,true,,,,,\n")) << "of one whose encoding does not use it";
   const nlohmann::json rows = nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"];
   EXPECT_EQ(rows[2]["model.layers"], 3);
-  EXPECT_TRUE(rows[2]["positions.rope_scaling"].is_null());
+  EXPECT_TRUE(rows[3]["model.layers"].is_null());
   EXPECT_THAT(Run({"results", "last", "--jobs"}).out, Not(HasSubstr("model.layers"))) << "people read it in the system's name";
 }
 
@@ -92,8 +96,8 @@ TEST_F(ResultsJobsTest, ValuesHaveWhatJobsHaveWhereASystemLeavesItUnsaid) {
   scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with()->mutable_model()->set_layers(3);
   scheduler_.AnswerBySystem("3", "5");
   EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "csv"}).out, HasSubstr(",1,true,,,,,5\n")) << "the default of the kind";
-  EXPECT_EQ(scheduler_.table_request.table().rows(), "system");
-  EXPECT_EQ(scheduler_.table_request.table().columns(), "model.layers");
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "system,task,model.layers");
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "encoding");
 
   // The first says what is the default.
   scheduler_.AnswerBySystem("3", "3");

@@ -85,19 +85,17 @@ class FakeScheduler final : public v1::Longreach::Service {
 
   std::string address() const { return "unix:" + (folder_.path() / "s").string(); }
 
-  // Jobs of "narrow" and "wide" are in one column each, whatever table is asked for: as the scheduler answers for systems by a setting.
+  // Jobs of "narrow" and "wide" have these values of a setting, whatever table is asked for: as the scheduler answers for systems, tasks and
+  // the setting by encodings.
   void AnswerBySystem(const std::string& narrow, const std::string& wide) {
     table.clear_rows();
     table.clear_columns();
     table.clear_cells();
-    for (const char* system : {"narrow", "wide"}) table.add_rows()->set_key(system);
-    table.add_columns()->set_key(narrow);
-    if (wide == narrow) {
-      for (int i = 0; i < 2; ++i) table.add_cells()->set_jobs(1);
-      return;
+    table.add_columns()->set_key("rope:randomized");
+    for (const std::string& row : {"narrow,even_pairs," + narrow, "wide,even_pairs," + wide}) {
+      table.add_rows()->set_key(row);
+      table.add_cells()->set_jobs(1);
     }
-    table.add_columns()->set_key(wide);
-    for (const int jobs_there : {1, 0, 0, 1}) table.add_cells()->set_jobs(jobs_there);
   }
 
   // The status that a call of this name gets instead of its answer.

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "client/commands/title_words.h"
 #include "proto/types/axis_choice.h"
 
@@ -40,15 +38,13 @@ TEST(VaryingSettingsTest, AreThoseOfWhichThereAreSeveralValues) {
   EXPECT_THAT(VaryingSettings(SystemSettings(v1::SweepSpec())), IsEmpty());
 }
 
-// As the scheduler answers: the jobs of each system are in one column.
+// As the scheduler answers, for jobs of one task and encoding: each system's are in the row of their value.
 v1::Table OfSystems(const std::vector<std::string>& systems, const std::vector<std::string>& values) {
   v1::Table table;
-  for (const std::string& system : systems) table.add_rows()->set_key(system);
-  for (const std::string& value : values) {
-    if (std::ranges::find(table.columns(), value, &v1::TableAxisEntry::key) == table.columns().end()) table.add_columns()->set_key(value);
-  }
-  for (const std::string& value : values) {
-    for (const v1::TableAxisEntry& column : table.columns()) table.add_cells()->set_jobs(column.key() == value ? 1 : 0);
+  table.add_columns()->set_key("rope");
+  for (size_t i = 0; i < systems.size(); ++i) {
+    table.add_rows()->set_key(systems[i] + ",even_pairs," + values[i]);
+    table.add_cells()->set_jobs(1);
   }
   return table;
 }
@@ -81,6 +77,29 @@ TEST(VaryingSettingsTest, WhatASystemLeavesUnsaidIsWhatItsJobsHave) {
   settings.Learn("data", OfSystems({"a", "b"}, {"", "wiki"}));
   EXPECT_THAT(VaryingSettings(settings), ElementsAre("data", "training.batch_size"));
   EXPECT_THAT(VaryingSettings(settings, {"data="}), IsEmpty()) << "one system is left";
+}
+
+TEST(VaryingSettingsTest, AJobHasNoSettingThatItsEncodingDoesNotUse) {
+  v1::SweepSpec spec;
+  spec.add_systems()->set_name("a");
+  SystemSettings settings(spec);
+  v1::Table table;
+  for (const char* encoding : {"none", "none:randomized"}) table.add_columns()->set_key(encoding);
+  for (const char* row : {"a,even_pairs,", "a,even_pairs,2048"}) table.add_rows()->set_key(row);
+  for (const int jobs : {1, 0, 0, 1}) table.add_cells()->set_jobs(jobs);
+  settings.Learn("positions.max_position", table);
+  const auto of = [&settings](const std::string& system, const std::string& task, const std::string& encoding) {
+    v1::Job job;
+    if (!system.empty()) job.add_systems(system);
+    job.set_task(task);
+    job.set_encoding(encoding);
+    return settings.OfJob(job, "positions.max_position");
+  };
+  EXPECT_EQ(of("a", "even_pairs", "none:randomized"), "2048");
+  EXPECT_EQ(of("a", "even_pairs", "none"), "");
+  EXPECT_EQ(of("a", "parity_check", "none:randomized"), "") << "no such job was there";
+  EXPECT_EQ(of("", "even_pairs", "none:randomized"), "");
+  EXPECT_EQ(settings.Of(settings.spec().systems(0), "positions.max_position"), "2048") << "what the system is about";
 }
 
 TEST(VaryingSettingsTest, WhatAValueAggregatesOver) {

@@ -84,10 +84,12 @@ TEST(SystemsTest, TheirOrderMakesNoOtherSweepAndTheTextKeepsThem) {
 
 using Values = std::vector<std::string>;
 
-// Of one setting, by system in the order of their names.
+// Of one setting, by system in the order of their names, and within it by task and encoding as words.
 Values ValuesOf(const v1::SweepSpec& sweep, const std::string& path) {
   Values values;
-  for (const SettingValues& of_system : SettingsOfSystems(sweep, Values{path})) values.push_back(of_system.at(path));
+  for (const SettingsByJob& of_system : SettingsOfSystems(sweep, Values{path})) {
+    for (const auto& [job, settings] : of_system) values.push_back(settings.at(path));
+  }
   return values;
 }
 
@@ -103,18 +105,18 @@ TEST(SystemsTest, SettingsAreThoseThatTheJobsHave) {
   EXPECT_EQ(ValuesOf(stored, "training.weight_decay"), (Values{"", "0", "0.1"}));
 }
 
-TEST(SystemsTest, SettingsThatFollowFromOthersAreThoseOfTheFirstEncodingThatHasThem) {
+TEST(SystemsTest, SettingsAreThoseThatAJobsOwnEncodingAndTaskHave) {
   v1::SweepSpec words;
   words.set_experiment("language");
   words.mutable_axes()->add_task("enwik8");
   for (const char* encoding : {"rope", "rope:randomized"}) words.mutable_axes()->add_encoding(encoding);
   for (const double rate : {1e-4, 1e-3}) words.mutable_axes()->add_learning_rate(rate);
   for (const uint32_t seed : {0u, 1u}) words.mutable_axes()->add_seed(seed);
-  EXPECT_EQ(ValuesOf(words, "positions.max_position"), (Values{"2048"}));
+  EXPECT_EQ(ValuesOf(words, "positions.max_position"), (Values{"", "2048"})) << "RoPE draws none";
   words.mutable_training()->add_lengths(2500);
-  EXPECT_EQ(ValuesOf(words, "positions.max_position"), (Values{"4096"}));
-  EXPECT_EQ(ValuesOf(words, "data"), (Values{"enwik8"})) << "that of the task's name";
-  EXPECT_EQ(ValuesOf(words, "model.layers"), (Values{"8"}));
+  EXPECT_EQ(ValuesOf(words, "positions.max_position"), (Values{"", "4096"}));
+  EXPECT_EQ(ValuesOf(words, "data"), (Values{"enwik8", "enwik8"})) << "that of the task's name";
+  EXPECT_EQ(ValuesOf(words, "model.layers"), (Values{"8", "8"}));
   words.mutable_axes()->mutable_encoding()->RemoveLast();
   EXPECT_EQ(ValuesOf(words, "positions.max_position"), (Values{""})) << "no job draws positions";
 }

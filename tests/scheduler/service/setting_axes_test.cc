@@ -156,6 +156,18 @@ TEST_F(SettingAxesTest, ASweepWithoutSystemsHasOneValue) {
   EXPECT_THAT(Keys(Table("model.layers", "task")->rows()), ElementsAre("3"));
 }
 
+TEST_F(SettingAxesTest, AJobHasNoSettingThatItsEncodingDoesNotUse) {
+  AddSweep(SmallSweep("s"));  // RoPE, plain and with positions that are drawn.
+  const v1::Table table = *Table("positions.max_position", "encoding");
+  EXPECT_THAT(Keys(table.rows()), ElementsAre("", "2048"));
+  EXPECT_THAT(Keys(table.columns()), ElementsAre("rope", "rope:randomized"));
+  std::vector<int> jobs;
+  for (const v1::TableCell& cell : table.cells()) jobs.push_back(cell.jobs());
+  EXPECT_THAT(jobs, ElementsAre(8, 0, 0, 8));
+  EXPECT_THAT(Keys(Table("encoding", "task", {"positions.max_position=2048"})->rows()), ElementsAre("rope:randomized"));
+  EXPECT_THAT(Keys(Table("encoding", "task", {"positions.max_position="})->rows()), ElementsAre("rope"));
+}
+
 TEST_F(SettingAxesTest, UnknownPathsAreRefusedWithThoseOfTheirGroup) {
   AddSweep(SmallSweep("s"));
   const absl::StatusOr<v1::Table> table = Table("model.layer", "task");
