@@ -21,7 +21,9 @@ std::string WithUnit(std::string_view metric) {
 
 std::string AtLength(int length, const std::vector<std::string>& only) {
   const Only asked(only);
-  if (const AxisChoice* const lengths = asked.Of("length")) return fmt::format("at length {}", Join(lengths->Words(), " or "));
+  if (const AxisChoice* const lengths = asked.Of("length")) {
+    return lengths->IsSingle() ? fmt::format("at length {}", Join(lengths->Words(), "")) : fmt::format("averaged over length {}", Join(lengths->Words(), " and "));
+  }
   return length == 0 ? "over all test lengths" : fmt::format("at length {}", length);
 }
 

@@ -14,7 +14,8 @@ std::string WithUnit(std::string_view name, std::string_view unit);
 // The same with the unit that a metric is stored in.
 std::string WithUnit(std::string_view metric);
 
-// "over all test lengths" for 0, else "at length 100"; where `only` (as TableSpec::only) names lengths, "at length 41 to 60".
+// "over all test lengths" for 0, else "at length 100"; where `only` (as TableSpec::only) names several, over which a job's
+// value is the mean then, "averaged over length 41 to 60".
 std::string AtLength(int length, const std::vector<std::string>& only);
 
 struct Aggregation {

@@ -165,10 +165,6 @@ std::vector<std::string> AggregatedAxes(const SystemSettings& settings, const st
   for (size_t i = 0; i < kJobAxes.size(); ++i) {
     if (several[i]) axes.emplace_back(kJobAxes[i].plural);
   }
-  // Where none are asked for, a value is at one, or over all of them together.
-  const Only asked(only);
-  const AxisChoice* const lengths = asked.Of("length");
-  if (lengths != nullptr && !lengths->IsSingle() && std::ranges::find(shown, "length") == shown.end()) axes.emplace_back("lengths");
   if (other) axes.emplace_back("systems");
   else axes.insert(axes.end(), paths.begin(), paths.end());
   return axes;

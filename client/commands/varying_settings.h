@@ -15,7 +15,7 @@ std::vector<std::string> VaryingSettings(const SystemSettings& settings, const s
 bool IsGridOfSettings(const SystemSettings& settings, const std::vector<std::string>& only);
 
 // What a value aggregates over of the jobs that `only` leaves, if the axes in `shown` have places of their own: "seeds", "learning rates",
-// "encodings" and "tasks" of which some place has several; "lengths" where `only` names some; then "model.heads", or "systems" where those that fall together do not differ in
+// "encodings" and "tasks" of which some place has several; then "model.heads", or "systems" where those that fall together do not differ in
 // single settings alone. Empty: a value is of one job.
 std::vector<std::string> AggregatedAxes(const SystemSettings& settings, const std::vector<std::string>& shown, const std::vector<std::string>& only);
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -119,17 +120,18 @@ absl::Status ReadValues(sql::Connection& db, const Jobs& jobs, const v1::TableSp
   return status;
 }
 
-// Once with each length that spec().only() names and that it has a value at, all of them in one place; without a value where there is none.
-absl::Status ReadTogether(sql::Connection& db, const Jobs& jobs, ResultsTable& table, const std::function<bool(const TableJob&)>& wanted, const UseJob& use) {
+// With the mean over the lengths that spec().only() names and that it has values at; without a value where there are none.
+absl::Status ReadMeans(sql::Connection& db, const Jobs& jobs, ResultsTable& table, const std::function<bool(const TableJob&)>& wanted, const UseJob& use) {
   return ReadValues(db, jobs, table.spec(), wanted, [&](TableJob& job, std::span<const store::LengthValue> values) {
-    job.value.reset();
+    double sum = 0;
+    job.lengths = 0;
     for (const store::LengthValue& value : values) {
       if (!table.TakesLength(value.length)) continue;
-      job.again = job.more = job.value.has_value();
-      job.value = value.value;
-      use(job);
+      sum += value.value;
+      ++job.lengths;
     }
-    if (!job.value.has_value()) use(job);
+    job.value = job.lengths > 0 ? std::optional(sum / job.lengths) : std::nullopt;
+    use(job);
   });
 }
 
@@ -191,7 +193,7 @@ class SliceReader {
       if (!table_.IsWanted(job, extra)) return use(job, {});
       absl::StatusOr<std::vector<store::SliceValue>> values = store::ValuesInSlices(db_, measured.num, table_.spec().metric());
       if (!values.ok()) status = values.status();
-      else use(job, ByPlace(bins_.has_value() ? bins_->MeansOf(*values) : *values));
+      else use(job, ByPlace(bins_.has_value() ? bins_->MeansOf(*values) : table_.IsOverLengths() ? MeansOverLengths(*values) : *values));
     }));
     return status;
   }
@@ -256,6 +258,21 @@ class SliceReader {
       by_place[{.length = table_.ByLength() ? value.length : 0, .keys = *found->second}].push_back(value.value);
     }
     return by_place;
+  }
+
+  // Of each slice over the lengths that are asked for: a value at one of them.
+  std::vector<store::SliceValue> MeansOverLengths(std::span<const store::SliceValue> values) {
+    std::map<std::string_view, std::vector<const store::SliceValue*>> by_slice;
+    for (const store::SliceValue& value : values) {
+      if (table_.TakesLength(value.length)) by_slice[value.slice].push_back(&value);
+    }
+    std::vector<store::SliceValue> means;
+    for (const auto& [slice, of_slice] : by_slice) {
+      double sum = 0;
+      for (const store::SliceValue* value : of_slice) sum += value->value;
+      means.push_back({.length = of_slice.front()->length, .slice = std::string(slice), .value = sum / static_cast<double>(of_slice.size())});
+    }
+    return means;
   }
 
   // nullopt: it has no place.
@@ -349,7 +366,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   const auto read = [&](const Jobs& jobs, bool extra, const UseJob& use) {
     if (by_slice) return slices.ReadAt(places, jobs, extra, use);
     if (table.ByLength()) return ReadAtEach(db, jobs, spec, lengths, is_wanted(extra), use);
-    return table.OfSomeLengths() ? ReadTogether(db, jobs, table, is_wanted(extra), use) : ReadAtOne(db, jobs, spec, use);
+    return table.IsOverLengths() ? ReadMeans(db, jobs, table, is_wanted(extra), use) : ReadAtOne(db, jobs, spec, use);
   };
   const bool nowhere = by_slice ? places.empty() : table.ByLength() && lengths.empty();
   if (nowhere) {

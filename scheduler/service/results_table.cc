@@ -102,10 +102,10 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   }
   table.extras_.resize(full.extra_columns_size());
   ASSIGN_OR_RETURN(table.filters_, TableFilter::AllOf(full.only(), "table.only"));
-  if (table.OfSomeLengths() && full.length() > 0) {
+  if (table.LengthFilter() != nullptr && full.length() > 0) {
     return absl::InvalidArgumentError(fmt::format("table.length: {}, and table.only names lengths; leave one of them out", full.length()));
   }
-  if (table.OfSomeLengths() && full.metric() == kTrainingLoss) return absl::InvalidArgumentError("table.only: losses of training have no test length; leave out 'length', or choose another metric");
+  if (table.LengthFilter() != nullptr && full.metric() == kTrainingLoss) return absl::InvalidArgumentError("table.only: losses of training have no test length; leave out 'length', or choose another metric");
 
   ASSIGN_OR_RETURN(table.published_, PublishedCells::Of(full));
   for (const catalog::SliceAxis& axis : catalog::SliceAxes()) {
@@ -265,9 +265,14 @@ void ResultsTable::AddExtraToCome(int column, int64_t jobs, bool cancelled) {
   else (cancelled ? extra.cancelled : extra.open) += jobs;
 }
 
+void ResultsTable::SeeLengths(const TableJob& job) {
+  if (job.value.has_value() && job.lengths > 0) lengths_.insert(job.lengths);
+}
+
 void ResultsTable::Add(const TableJob& job) {
   AddWithoutCell(job);
   if (too_large_ || !IsWanted(job, false)) return;
+  SeeLengths(job);
   if (last_.cell == nullptr || !row_axes_.SameKey(job, last_.job) || !column_axes_.SameKey(job, last_.job)) {
     const std::string row = row_axes_.KeyOf(job);
     const std::string column = column_axes_.KeyOf(job);
@@ -293,6 +298,7 @@ bool ResultsTable::IsTooLarge() const { return rows_.size() * (columns_.size() +
 void ResultsTable::AddExtra(int column, const TableJob& job) {
   Extra& extra = extras_[column];
   if (too_large_ || !IsWanted(job, true)) return;
+  SeeLengths(job);
   if (extra.last.cell == nullptr || !row_axes_.SameKey(job, extra.last.job)) {
     extra.last = {.job = job, .cell = &extra.cells[row_axes_.KeyOf(job)]};
     too_large_ = extra.cells.size() > kMaxCells;

@@ -44,8 +44,9 @@ class ResultsTable {
   // It is among the rows or the columns.
   bool IsAxis(std::string_view axis) const { return row_axes_.Has(axis) || column_axes_.Has(axis); }
 
-  // spec().only() names lengths: where they are no axis, each job is added once for each of them that it has a value at.
-  bool OfSomeLengths() const { return LengthFilter() != nullptr; }
+  // spec().only() names lengths, which are no axis: of each job the mean of its values at them is added, as the score over all lengths is a mean.
+  // So the best of a cell is a job's, and not that of the easiest length.
+  bool IsOverLengths() const { return LengthFilter() != nullptr && !ByLength(); }
   // Values at this length (0: over all) have a place: at the one that is asked for, or at those of spec().only(), or at all of an axis.
   bool AsksForLength(int length) const;
   // The same of one at which something was measured.
@@ -131,6 +132,8 @@ class ResultsTable {
     std::vector<std::string> differences = {};  // Its sweep's settings that are others.
   };
 
+  // Notes over how many lengths a job's value is a mean.
+  void SeeLengths(const TableJob& job);
   // nullptr: spec().only() names no lengths.
   const TableFilter* LengthFilter() const;
   // Of the sweep's jobs, or of extra ones, the filter wants some alone; any filter does.
@@ -170,6 +173,7 @@ class ResultsTable {
   std::vector<TableFilter> filters_;
   std::vector<std::string> slice_axes_;
   std::map<int, bool> taken_lengths_;  // What TakesLength() has said.
+  std::set<int> lengths_;              // What SeeLengths() was told.
   std::set<std::string> rows_;
   std::set<std::string> columns_;
   std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.

@@ -55,7 +55,9 @@ void AddTypedNote(v1::Table& table, v1::TableNote::Kind kind, const std::string&
 
 void ResultsTable::AddNotes(v1::Table& table) const {
   for (const TableFilter& filter : filters_) {
-    AddTypedNote(table, v1::TableNote::KIND_ONLY, filter.axis(), fmt::format("only {}{}", filter.IsOfValues() ? "" : "jobs with ", filter.Text()));
+    const bool means = &filter == LengthFilter() && IsOverLengths() && !filter.IsSingle();
+    AddTypedNote(table, v1::TableNote::KIND_ONLY, filter.axis(),
+                 fmt::format("only {}{}{}", filter.IsOfValues() ? "" : "jobs with ", filter.Text(), means ? ": of each job the mean over them" : ""));
   }
   AddNotesOnJobs(table);
   AddNotesOnBuilds(table);
@@ -122,6 +124,9 @@ void ResultsTable::AddNotesOnJobs(v1::Table& table) const {
   if (left_out.diverged > 0) {
     table.add_notes(fmt::format("{} (the loss was not finite)", Count(left_out.diverged, "job diverged and counts in no cell",
                                                                      "jobs diverged and count in no cell")));
+  }
+  if (lengths_.size() > 1) {
+    table.add_notes(fmt::format("some jobs have values at fewer of these lengths than others, {} to {}: their means are of other tests", *lengths_.begin(), *lengths_.rbegin()));
   }
   if (left_out.unmeasured > 0) {
     table.add_notes(fmt::format("{} {}", Count(left_out.unmeasured, "job succeeded", "jobs succeeded"), WithoutValue()));

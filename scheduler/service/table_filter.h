@@ -25,6 +25,8 @@ class TableFilter {
   bool IsOfValues() const { return service::IsOfValues(axis()); }
   // Of what a sweep's specification lists, or of its systems.
   bool IsOfAxes() const { return !IsOfValues() && !IsSettingPath(axis()); }
+  // Of one value at most.
+  bool IsSingle() const { return choice_.IsSingle(); }
   // The job's value is asked for.
   bool Has(const TableJob& job) const { return choice_.Has(KeyOf(job, axis())); }
   // Notes a value that the jobs have, asked for or not.

@@ -40,7 +40,8 @@ TEST(OnlyTest, NumbersMayBeRanges) {
 TEST(TitleWordsTest, LengthsThatAreAskedForAreNamed) {
   EXPECT_EQ(AtLength(0, {}), "over all test lengths");
   EXPECT_EQ(AtLength(40, {"seed=0"}), "at length 40");
-  EXPECT_EQ(AtLength(0, {"length=41..60,10"}), "at length 10 or 41 to 60");
+  EXPECT_EQ(AtLength(0, {"length=40"}), "at length 40");
+  EXPECT_EQ(AtLength(0, {"length=41..60,10"}), "averaged over length 10 and 41 to 60");
 }
 
 TEST(OnlyTest, ASystemHasTheAxesOfItsSweepButForItsOwn) {

@@ -55,7 +55,7 @@ TEST_F(ResultsTest, ResultsAsksForTheTableOfTheSweepsPreset) {
   Run({"results", "last", "--rows", "seed", "--columns", "encoding", "--only", "seed=1,0"});
   EXPECT_EQ(scheduler_.table_request.table().title(), "mine: accuracy (%) over all test lengths, maximum over learning rates");
   Run({"results", "last", "--only", "length=41..60", "--only", "seed=1..4", "--aggregate", "mean"});
-  EXPECT_EQ(scheduler_.table_request.table().title(), "mine: accuracy (%) at length 41 to 60, mean over learning rates and lengths");
+  EXPECT_EQ(scheduler_.table_request.table().title(), "mine: accuracy (%) averaged over length 41 to 60, mean over learning rates");
   EXPECT_THAT(Run({"results", "last", "--only", "length=41..60", "--length", "50"}).err, HasSubstr("--length 50: --only names lengths"));
   EXPECT_THAT(Run({"results", "last", "--only", "length=41..60", "--metric", "training_loss"}).err, HasSubstr("--only length: losses of training have no test length"));
 }

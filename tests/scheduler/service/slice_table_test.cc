@@ -235,7 +235,7 @@ const std::vector<std::vector<store::Measurement>> kPasskeys = {{{"passkey_accur
                                                                 {"passkey_accuracy", 512, "", 0.5},
                                                                 {"passkey_accuracy", 1024, "", 0.25}}};
 
-TEST_F(SliceTableTest, ACellIsOverTheLengthsThatAreAskedFor) {
+TEST_F(SliceTableTest, OfLengthsThatAreAskedForAJobHasTheMean) {
   Succeeded(Systems(), kPasskeys);
   v1::TableSpec spec = By("system", "task", "passkey_accuracy");
   spec.add_only("length=0..1024");  // Never what is over all lengths, which stands at 0.
@@ -247,9 +247,19 @@ TEST_F(SliceTableTest, ACellIsOverTheLengthsThatAreAskedFor) {
   EXPECT_EQ(table.cells(0).succeeded(), 1);
   EXPECT_EQ(table.cells(0).measured_jobs(), 1);
   EXPECT_FALSE(table.cells(0).has_deviation()) << "of one job there is none";
-  EXPECT_THAT(table.notes(), ElementsAre("only length 1 to 1024"));
-  spec.set_aggregate("min");
-  EXPECT_THAT(Values(Table(spec)), ElementsAre("50.0", "25.0"));
+  EXPECT_THAT(table.notes(), ElementsAre("only length 1 to 1024: of each job the mean over them"));
+  for (const char* aggregate : {"min", "max"}) {
+    spec.set_aggregate(aggregate);
+    EXPECT_THAT(Values(Table(spec)), ElementsAre("75.0", "37.5")) << aggregate << " is over jobs, not over lengths";
+  }
+  // Both jobs in a cell: the better one's mean, as the score over all lengths is one.
+  spec = By("task", "seed", "passkey_accuracy");
+  spec.set_aggregate("max");
+  spec.add_only("length=512..2048");
+  const v1::Table together = Table(spec);
+  EXPECT_THAT(Values(together), ElementsAre("50.0"));
+  EXPECT_EQ(together.cells(0).jobs(), 2);
+  EXPECT_THAT(together.notes(), Contains("some jobs have values at fewer of these lengths than others, 2 to 3: their means are of other tests"));
 }
 
 TEST_F(SliceTableTest, AJobWithoutAValueAtTheLengthsThatAreAskedForIsNoted) {
@@ -260,7 +270,7 @@ TEST_F(SliceTableTest, AJobWithoutAValueAtTheLengthsThatAreAskedForIsNoted) {
   const v1::Table table = Table(spec);
 
   EXPECT_THAT(Values(table), ElementsAre("0.00", "-"));
-  EXPECT_THAT(table.notes(), ElementsAre("only length 2000 to 4000", "1 job succeeded without a value of passkey_accuracy at length 2000 to 4000"));
+  EXPECT_THAT(table.notes(), ElementsAre("only length 2000 to 4000: of each job the mean over them", "1 job succeeded without a value of passkey_accuracy at length 2000 to 4000"));
 }
 
 TEST_F(SliceTableTest, LengthsThatAreAxesAreThoseThatAreAskedFor) {
@@ -283,6 +293,8 @@ TEST_F(SliceTableTest, SlicesAreTakenAtTheLengthsThatAreAskedFor) {
 
   EXPECT_THAT(Keys(table.columns()), ElementsAre("0", "1"));
   EXPECT_THAT(Values(table), ElementsAre("62.5", "87.5", "-", "-"));
+  spec.set_aggregate("max");
+  EXPECT_THAT(Values(Table(spec)), ElementsAre("62.5", "87.5", "-", "-")) << "over jobs, not over lengths";
   spec.add_only("depth=0.5..1");
   EXPECT_THAT(Keys(Table(spec).columns()), ElementsAre("1"));
 }
