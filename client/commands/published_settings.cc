@@ -16,9 +16,6 @@
 namespace longreach::client {
 namespace {
 
-// A note names at most so many fields.
-constexpr size_t kFieldsNamed = 5;
-
 struct Printed {
   std::string preset;
   v1::SweepSpec spec;
@@ -49,10 +46,8 @@ void NoteOtherSettings(const v1::SweepSpec& spec, const v1::TableSpec& table, v1
   if (!preset) return;
   const std::set<std::string> differences = FieldsThatDiffer(preset->spec, spec);
   if (differences.empty()) return;
-  const std::vector<std::string> all(differences.begin(), differences.end());
-  const std::vector<std::string> some(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kFieldsNamed)));
-  const std::string more = all.size() > some.size() ? fmt::format(" and {} more", all.size() - some.size()) : "";
-  measured.add_notes(fmt::format("published values are of other settings: this sweep differs from the preset '{}' in {}{}", preset->preset, Join(some, ", "), more));
+  measured.add_notes(fmt::format("published values are of other settings: this sweep differs from the preset '{}' in {}", preset->preset,
+                                 JoinSome({differences.begin(), differences.end()})));
 }
 
 }  // namespace longreach::client

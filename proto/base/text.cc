@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
 
 namespace longreach {
@@ -36,6 +37,12 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
     joined += parts[i];
   }
   return joined;
+}
+
+std::string JoinSome(const std::vector<std::string>& parts, size_t most) {
+  if (parts.size() <= most) return Join(parts, ", ");
+  const std::vector<std::string> first(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(most));
+  return Join(first, ", ") + " and " + std::to_string(parts.size() - most) + " more";
 }
 
 std::string_view Trim(std::string_view text) {

@@ -1,6 +1,7 @@
 // Text without the fmt headers, for files that also include torch (whose own fmt would meet ours).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <sstream>
@@ -25,6 +26,9 @@ std::string ShortestNumber(double value);
 std::vector<std::string> Split(std::string_view text, char separator);
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+
+// In a line that has no room for all of them: the first `most`, and how many there are besides, "a, b and 3 more".
+std::string JoinSome(const std::vector<std::string>& parts, size_t most = 5);
 
 std::string_view Trim(std::string_view text);
 

@@ -29,16 +29,14 @@ absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artif
 
 // "2 files of 30 bytes in 'b1.db.artifacts' ...", with the first few.
 std::string RemarkOn(const std::vector<store::UnnamedFile>& unnamed, const std::filesystem::path& folder) {
-  constexpr size_t kNamed = 3;
   int64_t bytes = 0;
-  for (const store::UnnamedFile& file : unnamed) bytes += file.bytes;
   std::vector<std::string> names;
-  for (size_t i = 0; i < std::min(unnamed.size(), kNamed); ++i) {
-    names.push_back(fmt::format("{}/{}", unnamed[i].sha256.substr(0, 2), unnamed[i].sha256));
+  for (const store::UnnamedFile& file : unnamed) {
+    bytes += file.bytes;
+    names.push_back(fmt::format("{}/{}", file.sha256.substr(0, 2), file.sha256));
   }
-  const std::string more = unnamed.size() > kNamed ? fmt::format(" and {} more", unnamed.size() - kNamed) : "";
-  return fmt::format("{} of {} bytes in '{}' that this store does not name: {}{}; if no other copy of the store does, they can be removed",
-                     unnamed.size() == 1 ? "1 file" : fmt::format("{} files", unnamed.size()), bytes, folder.string(), Join(names, ", "), more);
+  return fmt::format("{} of {} bytes in '{}' that this store does not name: {}; if no other copy of the store does, they can be removed",
+                     unnamed.size() == 1 ? "1 file" : fmt::format("{} files", unnamed.size()), bytes, folder.string(), JoinSome(names, 3));
 }
 
 // What is at stake, and what to do: a remark for each kind of violations.

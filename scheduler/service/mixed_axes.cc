@@ -38,7 +38,7 @@ std::string MixedAxes::Note(const v1::TableSpec& spec) const {
   std::string rows = spec.rows(), columns = spec.columns();
   for (const Axis& axis : axes_) {
     if (axis.keys.empty()) continue;
-    mixed.push_back(fmt::format("{} {}s ({})", axis.keys.size(), axis.name, Named(InOrder(axis.name, axis.keys, {}))));
+    mixed.push_back(fmt::format("{} {}s ({})", axis.keys.size(), axis.name, JoinSome(InOrder(axis.name, axis.keys, {}))));
     // Encodings are compared side by side, within a row.
     (axis.name == "encoding" ? columns : rows) += fmt::format(",{}", axis.name);
   }

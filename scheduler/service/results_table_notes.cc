@@ -140,7 +140,7 @@ void ResultsTable::AddNotesOnBuilds(v1::Table& table) const {
   }
   if (mixed.empty()) return;
   table.add_notes(fmt::format("{} made by more than one build: {}",
-                              Count(static_cast<int>(mixed.size()), "cell was", "cells were"), Named(mixed)));
+                              Count(static_cast<int>(mixed.size()), "cell was", "cells were"), JoinSome(mixed)));
 }
 
 void ResultsTable::AddNotesOnExtra(v1::Table& table, int index) const {
@@ -161,7 +161,7 @@ void ResultsTable::AddNotesOnExtra(v1::Table& table, int index) const {
   note(left_out.diverged, "diverged and in no cell (the loss was not finite)");
   note(left_out.unmeasured, WithoutValue());
   if (!extra.differences.empty()) {
-    table.add_notes(fmt::format("{}: of other settings: the sweep '{}' differs from this one in {}", label, column.sweep(), Named(extra.differences)));
+    table.add_notes(fmt::format("{}: of other settings: the sweep '{}' differs from this one in {}", label, column.sweep(), JoinSome(extra.differences)));
   }
 }
 
@@ -177,7 +177,7 @@ void ResultsTable::AddNotesOnPublished(v1::Table& table) const {
   }
   if (!as_printed.empty()) {
     table.add_notes(fmt::format("{} no plain number ('>': more than that, '?': uncertain, as the text that it is from is garbled): {}",
-                                Count(static_cast<int>(as_printed.size()), "published value is", "published values are"), Named(as_printed)));
+                                Count(static_cast<int>(as_printed.size()), "published value is", "published values are"), JoinSome(as_printed)));
   }
   if (!spec_.published().empty() && !any_published) {
     table.add_notes(fmt::format("no value of the published table '{}' belongs to a cell of this one", spec_.published()));
@@ -202,7 +202,7 @@ void ResultsTable::AddNoteOnRowless(v1::Table& table) const {
     if (values.size() > before) systems.push_back(row);
   }
   if (values.empty()) return;
-  table.add_notes(fmt::format("{} beside no row: {}", Count(static_cast<int64_t>(values.size()), "published value stands", "published values stand"), Named(systems)));
+  table.add_notes(fmt::format("{} beside no row: {}", Count(static_cast<int64_t>(values.size()), "published value stands", "published values stand"), JoinSome(systems)));
 }
 
 }  // namespace longreach::service

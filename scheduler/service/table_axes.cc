@@ -112,12 +112,6 @@ std::vector<std::string> InOrder(std::string_view axis, const std::set<std::stri
 
 std::string ShownKey(const std::string& key) { return key.empty() ? "not set" : key; }
 
-std::string Named(const std::vector<std::string>& names) {
-  constexpr size_t kNamed = 5;
-  const std::vector<std::string> first(names.begin(), names.begin() + static_cast<ptrdiff_t>(std::min(names.size(), kNamed)));
-  return names.size() > kNamed ? fmt::format("{} and {} more", Join(first, ", "), names.size() - kNamed) : Join(first, ", ");
-}
-
 v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key) {
   v1::TableAxisEntry entry;
   entry.set_key(key);

@@ -60,9 +60,6 @@ std::vector<std::string> InOrder(std::string_view axis, const std::set<std::stri
 // A key of a setting in texts for people: "" is "not set".
 std::string ShownKey(const std::string& key);
 
-// In a note, which names a few: "a, b, c, d, e and 4 more".
-std::string Named(const std::vector<std::string>& names);
-
 // Label, group and mark of a key.
 v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key);
 

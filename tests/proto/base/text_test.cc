@@ -22,5 +22,12 @@ TEST(ClosestWordTest, AShortWordIsTakenForTheOnlyOneThatItIsShortFor) {
   EXPECT_EQ(ClosestWord("", known), "");
 }
 
+TEST(JoinSomeTest, NamesTheFirstAndCountsTheOthers) {
+  EXPECT_EQ(JoinSome({}), "");
+  EXPECT_EQ(JoinSome({"a", "b", "c", "d", "e"}), "a, b, c, d, e");
+  EXPECT_EQ(JoinSome({"a", "b", "c", "d", "e", "f", "g"}), "a, b, c, d, e and 2 more");
+  EXPECT_EQ(JoinSome({"a", "b", "c", "d"}, 3), "a, b, c and 1 more");
+}
+
 }  // namespace
 }  // namespace longreach
