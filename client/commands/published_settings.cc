@@ -38,13 +38,25 @@ std::optional<Printed> PresetOf(const std::string& published, const std::string&
   return found;
 }
 
+// Where a sweep is not as its preset; lists that only the preset has, too: in the sweep they are the default of its kind again.
+std::set<std::string> Differences(const v1::SweepSpec& preset, const v1::SweepSpec& sweep) {
+  std::set<std::string> differences = FieldsThatDiffer(preset, sweep);
+  v1::SweepSpec common = preset;
+  common.clear_systems();
+  for (const v1::System& system : preset.systems()) {
+    if (std::ranges::find(sweep.systems(), system.name(), &v1::System::name) != sweep.systems().end()) *common.add_systems() = system;
+  }
+  differences.merge(FieldsThatDiffer(sweep, common));
+  return differences;
+}
+
 }  // namespace
 
 void NoteOtherSettings(const v1::SweepSpec& spec, const v1::TableSpec& table, v1::Table& measured) {
   if (table.published().empty() || std::ranges::none_of(measured.cells(), [](const v1::TableCell& cell) { return cell.has_published(); })) return;
   const std::optional<Printed> preset = PresetOf(table.published(), spec.name());
   if (!preset) return;
-  const std::set<std::string> differences = FieldsThatDiffer(preset->spec, spec);
+  const std::set<std::string> differences = Differences(preset->spec, spec);
   if (differences.empty()) return;
   measured.add_notes(fmt::format("published values are of other settings: this sweep differs from the preset '{}' in {}", preset->preset,
                                  JoinSome({differences.begin(), differences.end()})));

@@ -262,6 +262,9 @@ TEST_F(ResultsTest, PublishedValuesOfOtherSettingsAreSaidToBeSo) {
   spec.mutable_training()->clear_steps();
   EXPECT_THAT(Run({"results", "last", "--published"}).out, HasSubstr("in training.steps"));
   spec = LoadSweep(name)->spec;
+  spec.mutable_evaluation()->clear_lengths();
+  EXPECT_THAT(Run({"results", "last", "--published"}).out, HasSubstr("in evaluation.lengths")) << "a list as well";
+  spec = LoadSweep(name)->spec;
   spec.mutable_evaluation()->add_longbench_tasks("lcc");
   spec.mutable_systems(1)->mutable_with()->set_data("other");
   spec.mutable_systems()->DeleteSubrange(2, 1);
