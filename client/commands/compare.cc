@@ -83,10 +83,11 @@ class Compare final : public Command {
     RETURN_IF_ERROR(CheckOptions());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::Sweep first, FindSweep(*connection, first_));
-    v1::TableSpec usual;
-    usual.set_metric(metric_);
-    RETURN_IF_ERROR(CompleteTable(*connection, first, usual));
-    metric_ = usual.metric();
+    if (metric_.empty()) {
+      v1::TableSpec usual;
+      RETURN_IF_ERROR(CompleteTable(*connection, first, usual));
+      metric_ = usual.metric();
+    }
     ASSIGN_OR_RETURN(Comparison comparison, between_.empty() ? OfTwo(*connection, first) : OfOne(*connection, first));
     const std::vector<std::string_view> axes = Axes(comparison.values);
     std::vector<PairedGroup> groups = comparison.values.Groups(axes);
@@ -180,10 +181,18 @@ class Compare final : public Command {
     AddNotesOnAxes(sides, comparison);
     AddNotesOnSides(sides, comparison);
     AddNoteOnOpen(sweep, comparison);
-    std::vector<std::string> only = only_;
-    if (between.difference() == "encoding") only.push_back(fmt::format("encoding={}", Join({between.values()[0], between.values()[1]}, ",")));
-    AddNoteOnDraws({sweep.spec()}, only, comparison);
+    AddNoteOnDraws({sweep.spec()}, OnlyOf(between), comparison);
     return comparison;
+  }
+
+  // The jobs that are compared, as far as they are those of two encodings or systems.
+  std::vector<std::string> OnlyOf(const Between& between) const {
+    std::vector<std::string> only = only_;
+    const std::string_view axis = between.difference();
+    if (axis != "encoding" && axis != "system") return only;
+    std::erase_if(only, [axis](const std::string& one) { return one.substr(0, one.find('=')) == axis; });
+    only.push_back(fmt::format("{}={},{}", axis, between.values()[0], between.values()[1]));
+    return only;
   }
 
   // Calls `use` with each job that has a value or has diverged.

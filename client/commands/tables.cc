@@ -59,8 +59,9 @@ void SayTableTrouble(Session& session, const v1::Sweep& sweep) {
 
 absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table) {
   SetUsualAxes(sweep.spec(), table);
+  if (table.metric().empty()) table.set_metric(std::string(IsBy(table, kStepAxis) ? kTrainingLoss : catalog::MainMetric(sweep.spec().experiment())));
   if (table.metric().empty()) {
-    // The experiment kind's main one, which the scheduler knows.
+    // Of a kind that a newer scheduler knows.
     ASSIGN_OR_RETURN(const v1::Table any, FetchTable(connection, sweep.id(), table));
     table.set_metric(any.metric());
   }

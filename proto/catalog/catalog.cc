@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
+#include <utility>
 
 #include "proto/catalog/encoding_name.h"
 
@@ -103,6 +105,13 @@ const Metric* FindMetric(std::string_view name) { return Find(Metrics(), name); 
 std::string_view UsualAggregate(const Metric* metric) {
   if (metric == nullptr || metric->better == Better::kHigher) return "max";
   return metric->better == Better::kLower ? "min" : "mean";
+}
+
+std::string_view MainMetric(std::string_view experiment) {
+  static constexpr std::pair<std::string_view, std::string_view> kOfKinds[] = {
+      {"algorithmic", "accuracy"}, {"images", "cross_entropy"}, {"language", "cross_entropy"}, {"llama", "perplexity"}, {"noop", "echo"}};
+  const auto* const found = std::ranges::find(kOfKinds, experiment, [](const auto& kind) { return kind.first; });
+  return found == std::end(kOfKinds) ? std::string_view() : found->second;
 }
 
 const SliceAxis* FindSliceAxis(std::string_view name) { return Find(SliceAxes(), name); }

@@ -121,6 +121,8 @@ const Encoding* FindEncoding(std::string_view name);
 const Metric* FindMetric(std::string_view name);
 // The aggregate of jobs where nobody names one: "max" or "min", which is the best, or "mean" where neither is. nullptr is taken for an accuracy.
 std::string_view UsualAggregate(const Metric* metric);
+// The metric that a job's score is, over all lengths. Empty: no such experiment kind is known.
+std::string_view MainMetric(std::string_view experiment);
 const SliceAxis* FindSliceAxis(std::string_view name);
 const File* FindPreset(std::string_view name);
 const File* FindPublishedTable(std::string_view name);

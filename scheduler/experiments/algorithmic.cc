@@ -88,7 +88,6 @@ double ForwardFlops(const v1::Model& model, const catalog::Task& task, int lengt
 class AlgorithmicKind final : public Kind {
  public:
   std::string_view Name() const override { return "algorithmic"; }
-  std::string_view MainMetric() const override { return "accuracy"; }
   const v1::JobSpec& Defaults() const override { return DefaultJob(); }
 
   absl::Status Validate(const v1::SweepSpec& sweep, std::string_view prefix) const override {

@@ -13,8 +13,6 @@ inline constexpr int kManyPositions = 4096;
 
 class DataKind : public Kind {
  public:
-  std::string_view MainMetric() const override { return "cross_entropy"; }
-
   absl::Status Validate(const v1::SweepSpec& sweep, std::string_view prefix) const override;
   void Complete(v1::JobSpec& job) const override;
   absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,

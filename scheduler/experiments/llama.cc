@@ -82,7 +82,6 @@ bool HasInput(const v1::SweepSpec& sweep, std::string_view name) {
 class LlamaKind final : public DataKind {
  public:
   std::string_view Name() const override { return "llama"; }
-  std::string_view MainMetric() const override { return "perplexity"; }
   const v1::JobSpec& Defaults() const override {
     static const v1::JobSpec defaults = LlamaDefaults();
     return defaults;

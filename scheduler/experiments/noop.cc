@@ -25,7 +25,6 @@ v1::JobSpec MakeDefaults() {
 class NoopKind final : public Kind {
  public:
   std::string_view Name() const override { return "noop"; }
-  std::string_view MainMetric() const override { return "echo"; }
   bool ComputesNothing() const override { return true; }
   const v1::JobSpec& Defaults() const override {
     static const v1::JobSpec defaults = MakeDefaults();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
 
 namespace longreach::experiments {
 
@@ -30,6 +31,8 @@ const std::vector<const Kind*>& Kinds() {
 }
 
 }  // namespace
+
+std::string_view Kind::MainMetric() const { return catalog::MainMetric(Name()); }
 
 const Kind* FindKind(std::string_view name) {
   for (const Kind* kind : Kinds()) {

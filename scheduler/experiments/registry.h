@@ -30,8 +30,8 @@ class Kind {
   // As in SweepSpec.experiment.
   virtual std::string_view Name() const = 0;
 
-  // The metric that a job's score is, over all lengths.
-  virtual std::string_view MainMetric() const = 0;
+  // The metric that a job's score is, over all lengths; the catalog's.
+  std::string_view MainMetric() const;
 
   // A value for every setting that a job of this kind may have. Never changes once released.
   virtual const v1::JobSpec& Defaults() const = 0;

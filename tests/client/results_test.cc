@@ -304,6 +304,31 @@ TEST_F(ResultsTest, TitlesSayWhatIsAggregatedOverByWhatJobsHave) {
   EXPECT_EQ(calls_of({"results", "last", "--rows", "model.layers", "--columns", "task"}), calls_of({"results", "last"}) + 1) << "other tables ask for no settings";
 }
 
+TEST_F(ResultsTest, TheMainMetricOfAKindIsKnownWithoutATable) {
+  scheduler_.sweep.set_name("mine");
+  scheduler_.sweep.mutable_spec()->set_experiment("algorithmic");
+  EXPECT_EQ(Run({"compare", "last", "--between", "randomized"}).code, kDone);
+  EXPECT_FALSE(scheduler_.table_request.has_table());
+  EXPECT_EQ(scheduler_.measurements_request.metric(), "accuracy");
+  // A newer scheduler may have other kinds.
+  scheduler_.sweep.mutable_spec()->set_experiment("proteins");
+  EXPECT_EQ(Run({"compare", "last", "--between", "randomized"}).code, kDone);
+  EXPECT_TRUE(scheduler_.table_request.has_table());
+}
+
+TEST_F(ResultsTest, OfTwoSystemsThatAreComparedOneMayHaveDrawnPositions) {
+  v1::SweepSpec& spec = *scheduler_.sweep.mutable_spec();
+  spec.set_experiment("algorithmic");
+  for (const auto& [name, encoding] : {std::pair("drawn", "rope:randomized"), std::pair("other", "alibi"), std::pair("plain", "rope")}) {
+    v1::System& system = *spec.add_systems();
+    system.set_name(name);
+    system.mutable_with()->mutable_axes()->add_encoding(encoding);
+  }
+  const auto said = [this](const std::string& between) { return Run({"compare", "last", "--between", between, "--length", "50"}).err; };
+  EXPECT_THAT(said("system=plain,drawn"), HasSubstr("drawn once for each test length"));
+  EXPECT_THAT(said("system=plain,other"), Not(HasSubstr("drawn once for each test length"))) << "the third is not compared";
+}
+
 TEST_F(ResultsTest, AWordIsTakenForThePathThatItEnds) {
   EXPECT_THAT(Run({"results", "last", "--rows", "layers"}).err, HasSubstr("--rows: unknown value 'layers'\n  did you mean 'model.layers'? there are: "));
   EXPECT_THAT(Run({"results", "last", "--rows", "layers"}).err, HasSubstr("; or a setting by its path, as model.layers"));

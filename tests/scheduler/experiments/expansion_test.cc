@@ -7,6 +7,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include "proto/catalog/catalog.h"
 #include "proto/types/canonical.h"
 
 namespace longreach::experiments {
@@ -24,6 +25,10 @@ v1::SweepSpec Sweep() {
   for (const double rate : {1e-4, 3e-4, 5e-4}) sweep.mutable_axes()->add_learning_rate(rate);
   for (const uint32_t seed : {0u, 1u, 2u}) sweep.mutable_axes()->add_seed(seed);
   return sweep;
+}
+
+TEST(RegistryTest, EachKindHasAMainMetric) {
+  for (const std::string& name : KindNames()) EXPECT_NE(catalog::FindMetric(FindKind(name)->MainMetric()), nullptr) << name;
 }
 
 std::string ExpansionRefusal(const v1::SweepSpec& sweep) {
