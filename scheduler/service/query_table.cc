@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -165,6 +166,20 @@ absl::StatusOr<std::vector<int>> LengthsOf(sql::Connection& db, const Jobs& memb
   if (!std::ranges::includes(of_tests, measured)) lengths.assign(measured.begin(), measured.end());
   std::erase_if(lengths, [&](int length) { return measured.empty() ? !table.AsksForLength(length) : !table.TakesLength(length); });
   return lengths;
+}
+
+// By system those at which its jobs have the main metric of their kind, once they are done. Of a sweep without systems nothing.
+absl::StatusOr<std::map<std::string, std::set<int>>> TestLengthsOfSystems(const v1::SweepSpec& sweep) {
+  std::map<std::string, std::set<int>> by_system;
+  for (const v1::System& system : sweep.systems()) {
+    v1::SweepSpec own;
+    own.set_experiment(sweep.experiment());
+    const auto& said = system.with().evaluation().lengths();
+    *own.mutable_evaluation()->mutable_lengths() = said.empty() ? sweep.evaluation().lengths() : said;
+    ASSIGN_OR_RETURN(const std::vector<int> lengths, TestLengthsOfSweep(own));
+    by_system[system.name()].insert(lengths.begin(), lengths.end());
+  }
+  return by_system;
 }
 
 // Where a measurement stands on the axes of values that a table is asked for by.
@@ -353,6 +368,10 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   std::vector<int> lengths;
   if (table.ByLength() && table.slice_axes().empty()) {
     ASSIGN_OR_RETURN(lengths, LengthsOf(db, members, sweep_spec, table, is_wanted(false)));
+    if (spec.metric() == main_metric && spec.slice().empty()) {
+      ASSIGN_OR_RETURN(auto test_lengths, TestLengthsOfSystems(sweep_spec));
+      table.SetTestLengths(std::move(test_lengths));
+    }
   }
   SliceReader slices(db, table);
   std::set<Place> places;

@@ -73,6 +73,8 @@ class ResultsTable {
   void SeeToCome(const v1::SweepSpec& sweep, std::span<const SettingsByJob> settings);
   // A job of those that spec().extra_columns(column) names.
   void AddExtra(int column, const TableJob& job);
+  // By system, at which lengths its jobs were to have the metric: whether they lack it elsewhere is not known, as each is tested at its own.
+  void SetTestLengths(std::map<std::string, std::set<int>> by_system) { test_lengths_ = std::move(by_system); }
   // AddToCome() of its sweep.
   void AddExtraToCome(int column, int64_t jobs, bool cancelled);
   // There is no such sweep.
@@ -156,6 +158,8 @@ class ResultsTable {
     int unmeasured = 0;
   };
   LeftOut LeftOutOf(const v1::Table& table, int first_column, int columns) const;
+  // SetTestLengths() says that the system's jobs were to have a value in this cell.
+  bool IsTestedAt(const std::string& system, const v1::Table& table, int row, int column) const;
   void AddNotes(v1::Table& table) const;
   void AddNotesOnJobs(v1::Table& table) const;
   void AddNotesOnBuilds(v1::Table& table) const;
@@ -174,6 +178,7 @@ class ResultsTable {
   std::vector<std::string> slice_axes_;
   std::map<int, bool> taken_lengths_;  // What TakesLength() has said.
   std::set<int> lengths_;              // What SeeLengths() was told.
+  std::map<std::string, std::set<int>> test_lengths_;  // By system.
   std::set<std::string> rows_;
   std::set<std::string> columns_;
   std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.

@@ -36,10 +36,10 @@ std::vector<int> FirstsOfTheSameJobs(const TableSide& side, const google::protob
 }
 
 // Jobs of one system without a value. Systems are tested at lengths (and in bins) of their own: what no job of a system has was not asked of it,
-// unless none has anything.
+// unless none has anything, or the sweep says that it was.
 struct Unmeasured {
-  int anywhere = 0;       // The most in one cell,
-  int beside_others = 0;  // and in one of those in which the system has values.
+  int anywhere = 0;  // The most in one cell,
+  int asked = 0;     // and in one of those in which the system has values, or was to have some.
   bool system_is_measured = false;
 };
 
@@ -66,6 +66,13 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   AddNotesOnPublished(table);
 }
 
+bool ResultsTable::IsTestedAt(const std::string& system, const v1::Table& table, int row, int column) const {
+  const auto lengths = test_lengths_.find(system);
+  if (lengths == test_lengths_.end()) return false;
+  const std::string length = row_axes_.Has("length") ? row_axes_.KeyOn("length", table.rows(row).key()) : column_axes_.KeyOn("length", table.columns(column).key());
+  return lengths->second.contains(static_cast<int>(ParseInteger(length).value_or(0)));
+}
+
 ResultsTable::LeftOut ResultsTable::LeftOutOf(const v1::Table& table, int first_column, int columns) const {
   LeftOut left_out;
   std::map<std::pair<int, std::string>, Unmeasured> unmeasured_of;  // By the first cell of the same jobs, and by system.
@@ -79,7 +86,7 @@ ResultsTable::LeftOut ResultsTable::LeftOutOf(const v1::Table& table, int first_
       for (const auto& [system, jobs] : found->unmeasured) {
         Unmeasured& of = unmeasured_of[{first, system}];
         of.anywhere = std::max(of.anywhere, jobs);
-        if (found->measured_systems.contains(system)) of.beside_others = std::max(of.beside_others, jobs);
+        if (found->measured_systems.contains(system) || IsTestedAt(system, table, row, column)) of.asked = std::max(of.asked, jobs);
       }
       for (const std::string& system : found->measured_systems) unmeasured_of[{first, system}].system_is_measured = true;
       if (first != row * table.columns_size() + column) continue;
@@ -87,7 +94,7 @@ ResultsTable::LeftOut ResultsTable::LeftOutOf(const v1::Table& table, int first_
       left_out.diverged += found->diverged;
     }
   }
-  for (const auto& [of, jobs] : unmeasured_of) left_out.unmeasured += jobs.system_is_measured ? jobs.beside_others : jobs.anywhere;
+  for (const auto& [of, jobs] : unmeasured_of) left_out.unmeasured += jobs.system_is_measured ? jobs.asked : jobs.anywhere;
   return left_out;
 }
 

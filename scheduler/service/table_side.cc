@@ -37,6 +37,11 @@ std::string TableSide::KeyOf(const TableJob& job) const {
   return JoinKeys(keys);
 }
 
+std::string TableSide::KeyOn(std::string_view axis, const std::string& key) const {
+  const auto found = std::ranges::find(axes_, axis);
+  return found == axes_.end() ? std::string() : SplitKeys(key, axes_.size())[static_cast<size_t>(found - axes_.begin())];
+}
+
 std::string TableSide::JobsKeyOf(const std::string& key) const {
   std::vector<std::string> keys = SplitKeys(key, axes_.size());
   for (size_t i = 0; i < axes_.size(); ++i) {

@@ -26,6 +26,8 @@ class TableSide {
   bool IsOfValues() const;
 
   std::string KeyOf(const TableJob& job) const;
+  // What a key has on one of the axes.
+  std::string KeyOn(std::string_view axis, const std::string& key) const;
   // What of a key is of jobs rather than of their values.
   std::string JobsKeyOf(const std::string& key) const;
   bool SameKey(const TableJob& a, const TableJob& b) const;

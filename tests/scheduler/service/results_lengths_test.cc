@@ -133,6 +133,34 @@ TEST(ResultsTableTest, ByLengthASystemLacksNothingAtLengthsOfOtherSystems) {
   EXPECT_THAT(notes("encoding", "long"), Contains(one_lacks));
 }
 
+TEST(ResultsTableTest, ByLengthASystemLacksWhatItWasToBeTestedAt) {
+  // No job of "short" has a value at 100 and 200; it was to be tested at 50 and 100.
+  const auto notes = [](const std::string& rows, const std::string& columns) {
+    v1::TableSpec spec;
+    spec.set_rows(rows);
+    spec.set_columns(columns);
+    ResultsTable table = Make(spec);
+    table.SetTestLengths({{"long", {50, 100, 200}}, {"short", {50, 100}}});
+    for (const std::string& system : std::vector<std::string>{"long", "short"}) {
+      for (const uint32_t seed : {0u, 1u}) {
+        for (const int length : {50, 100, 200}) {
+          TableJob job = Done("even_pairs", "rope", 1e-4, seed, 0.8);
+          job.system = system;
+          job.length = length;
+          job.again = length != 50;
+          if (system == "short" && length > 50) job.value.reset();
+          table.Add(job);
+        }
+      }
+    }
+    const v1::Table built = table.Build();
+    return std::vector<std::string>(built.notes().begin(), built.notes().end());
+  };
+  const std::string lacking = "2 jobs succeeded without a value of accuracy at some length";
+  EXPECT_THAT(notes("system", "length"), ElementsAre(lacking));
+  EXPECT_THAT(notes("system,length", "task"), ElementsAre(lacking));
+}
+
 TEST(ResultsTableTest, ByLengthASystemWithoutAnyValueIsNoted) {
   v1::TableSpec spec;
   spec.set_rows("system");

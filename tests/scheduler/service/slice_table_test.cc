@@ -335,6 +335,7 @@ TEST_F(SliceTableTest, PublishedValuesOfASystemStandBesideTheSameCorpusAlone) {
 
   const v1::Table table = Table(NopeTable1());
 
+  EXPECT_THAT(table.notes(), Contains("2 jobs succeeded without a value of perplexity at some length")) << "4096, which they were to be tested at";
   EXPECT_EQ(Published(table), (std::map<std::string, std::string>{
                                   {"nope@2048", "3.5"}, {"nope@4096", "117.4"}, {"rope-dynamic@2048", "3.5"}, {"rope-dynamic@4096", "3.5"}}));
   EXPECT_THAT(table.notes(), Contains(::testing::AllOf(HasSubstr("1 published value is no plain number"),
