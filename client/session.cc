@@ -21,6 +21,7 @@ constexpr std::chrono::seconds kStillHeld{2};
 constexpr std::chrono::seconds kForAMoment{10};
 constexpr std::chrono::milliseconds kBetween{100};
 constexpr std::string_view kUnix = "unix:";
+constexpr const char* kMemory = ":memory:";
 
 }  // namespace
 
@@ -44,7 +45,7 @@ void Session::Say(std::string_view line) {
 
 absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default) {
   if (connection_ != nullptr) return connection_.get();
-  if (!settings_.store.empty() || (embed_by_default && !settings_.scheduler_named)) {
+  if (OpensStore(embed_by_default)) {
     ASSIGN_OR_RETURN(connection_, ConnectToStore(use));
   } else {
     absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(settings_.scheduler, settings_.credentials);
@@ -57,6 +58,12 @@ absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default
   }
   connection_->SetWording([this](std::string_view text) { return WithFlags(NameInPlaceOfFile(text), *this); });
   return connection_.get();
+}
+
+bool Session::WouldMakeStore(bool embed_by_default) const {
+  const std::string store = settings_.store.empty() ? kDefaultStore : settings_.store;
+  std::error_code error;
+  return OpensStore(embed_by_default) && store != kMemory && !std::filesystem::exists(store, error);
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use) {
@@ -81,7 +88,6 @@ absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use
 }
 
 absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
-  constexpr const char* kMemory = ":memory:";
   store_ = settings_.store;
   if (store_.empty()) store_ = use == StoreUse::kExistingOrNone ? kMemory : kDefaultStore;
   std::error_code error;

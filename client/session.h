@@ -45,6 +45,8 @@ class Session {
   // the one at the address. Later calls give the same. Of a store that another command of this machine works on
   // ('longreach run'), its scheduler, unless this command would make the store where it is missing.
   absl::StatusOr<Connection*> Connect(StoreUse use = StoreUse::kExisting, bool embed_by_default = false);
+  // Whether Connect(StoreUse::kCreate, embed_by_default) would make a store where there is none.
+  bool WouldMakeStore(bool embed_by_default = false) const;
 
   // A store that is opened here is so for a moment: other commands wait until it is free, and are not sent here. Before Connect().
   void OpenForAMoment() { for_a_moment_ = true; }
@@ -60,6 +62,8 @@ class Session {
   void Print(const Grid& grid, std::string_view json_key);
 
  private:
+  // Whether a store is looked into, and no scheduler that is named.
+  bool OpensStore(bool embed_by_default) const { return !settings_.store.empty() || (embed_by_default && !settings_.scheduler_named); }
   absl::StatusOr<std::unique_ptr<Connection>> ConnectToStore(StoreUse use);
   // The address of the scheduler that has the store.
   absl::StatusOr<std::string> StartEmbedded(StoreUse use);

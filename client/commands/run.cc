@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "client/commands/before_store.h"
 #include "client/commands/command.h"
 #include "client/commands/measured_table.h"
 #include "client/commands/outcome.h"
@@ -57,15 +58,15 @@ class RunCommand final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const std::vector<LoadedSweep> sweeps, spec_.Load());
+    ASSIGN_OR_RETURN(std::optional<int> missing, CheckBeforeStore(session, sweeps));
+    if (missing.has_value()) return *missing;
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate, /*embed_by_default=*/true));
     RETURN_IF_ERROR(CheckWorkerOptions(session, worker_options_));
     ASSIGN_OR_RETURN(const std::vector<v1::Plan> plans, CheckParts(*connection, sweeps));
     InterruptScope interrupt;
-    if (session.embedded() != nullptr) {  // Hours of one part are not for nothing because another's data are missing.
-      for (const v1::Plan& plan : plans) {
-        ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session, plan, worker_options_, interrupt));
-        if (missing.has_value()) return *missing;
-      }
+    if (session.embedded() != nullptr) {
+      ASSIGN_OR_RETURN(missing, EnsureAll(session, plans, interrupt));
+      if (missing.has_value()) return *missing;
     }
     PartsOutput output(session, sweeps.size() > 1);
     int code = kDone;
@@ -87,6 +88,10 @@ class RunCommand final : public Command {
   }
 
  private:
+  // The exit code of a sweep that cannot run here, where that is seen before a store is made for it.
+  absl::StatusOr<std::optional<int>> CheckBeforeStore(Session& session, const std::vector<LoadedSweep>& sweeps);
+  // Hours of one part are not for nothing because another's data are missing.
+  absl::StatusOr<std::optional<int>> EnsureAll(Session& session, const std::vector<v1::Plan>& plans, const InterruptScope& interrupt);
   absl::Status PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& output);
 
   SpecArguments spec_;
@@ -94,6 +99,20 @@ class RunCommand final : public Command {
   bool retry_failed_ = false;
   WorkerOptions worker_options_;
 };
+
+absl::StatusOr<std::optional<int>> RunCommand::CheckBeforeStore(Session& session, const std::vector<LoadedSweep>& sweeps) {
+  ASSIGN_OR_RETURN(const std::vector<v1::Plan> plans, PlansBeforeStore(session, /*embed_by_default=*/true, sweeps));
+  const InterruptScope interrupt;  // Not of what comes next: there is nothing to keep yet when a scheduler starts.
+  return EnsureAll(session, plans, interrupt);
+}
+
+absl::StatusOr<std::optional<int>> RunCommand::EnsureAll(Session& session, const std::vector<v1::Plan>& plans, const InterruptScope& interrupt) {
+  for (const v1::Plan& plan : plans) {
+    ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session, plan, worker_options_, interrupt));
+    if (missing.has_value()) return missing;
+  }
+  return std::optional<int>();
+}
 
 absl::Status RunCommand::PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& output) {
   ASSIGN_OR_RETURN(const v1::Sweep whole, FindSweep(connection, sweep.id()));  // Updates lack the specification.

@@ -53,6 +53,7 @@ class Store final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     if (!path_.empty()) path_ = std::filesystem::absolute(path_).string();
+    RETURN_IF_ERROR(CheckBeforeStore(session));
     const bool only_reads = action_ == "backup" || action_ == "check";
     ASSIGN_OR_RETURN(Connection * connection,
                      session.Connect(action_ == "merge" ? StoreUse::kCreate : only_reads ? StoreUse::kToRead : StoreUse::kExisting));
@@ -63,6 +64,13 @@ class Store final : public Command {
   }
 
  private:
+  // No store is made for the sake of one that is not there.
+  absl::Status CheckBeforeStore(const Session& session) const {
+    std::error_code error;
+    if (action_ != "merge" || !session.WouldMakeStore() || std::filesystem::is_regular_file(path_, error)) return absl::OkStatus();
+    return Error(absl::StatusCode::kNotFound, fmt::format("there is no store '{}' to merge", Printable(path_)), "name the file of the store to take over");
+  }
+
   absl::StatusOr<int> Backup(Session& session, Connection& connection) {
     v1::BackupStoreRequest request;
     request.set_path(path_);

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "client/commands/before_store.h"
 #include "client/commands/command.h"
 #include "client/commands/parts_output.h"
 #include "client/commands/plan_json.h"
@@ -33,6 +34,7 @@ class Submit final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const std::vector<LoadedSweep> sweeps, spec_.Load());
+    RETURN_IF_ERROR(PlansBeforeStore(session, /*embed_by_default=*/false, sweeps).status());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate));
     RETURN_IF_ERROR(CheckParts(*connection, sweeps).status());
     PartsOutput json(session, sweeps.size() > 1);

@@ -5,60 +5,13 @@
 
 #include <string>
 
-#include "tests/client/support.h"
+#include "tests/client/embedded_fixture.h"
 
 namespace longreach::client {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Programs that play scheduler and worker: shell scripts beside the client, which write down how they were
-// called. The scheduler's calls go to a FakeScheduler of this process.
-class EmbeddedTest : public ::testing::Test {
- protected:
-  void SetScheduler(const std::string& behaviour) {
-    binaries_.WriteScript("longreach-scheduler", Record("scheduler") + behaviour);
-  }
-  void SetWorker(const std::string& behaviour) {
-    binaries_.WriteScript("longreach-worker", Record("worker") + behaviour);
-  }
-  // One that likes what it was told.
-  void SetReadyWorker(const std::string& behaviour) { SetWorker("echo ready\n" + behaviour); }
-
-  // Listens, and ends in order when the client closes the pipe.
-  std::string Listens() const {
-    return "echo listening on " + fake_.address() + "\ncat >/dev/null\necho ended >>" + Path("ends") + "\n";
-  }
-
-  Outcome Run(const std::vector<std::string>& arguments) {
-    return RunCommandLine(arguments, {{"XDG_RUNTIME_DIR", runtime_.path().string()}}, binaries_.path());
-  }
-  std::string Path(const std::string& name) const { return (binaries_.path() / name).string(); }
-  std::string Contents(const std::string& name) const {
-    std::ifstream file(binaries_.path() / name);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
-  std::string LastLine(const std::string& name) const {
-    const std::string lines = Contents(name);
-    return lines.empty() ? lines : lines.substr(lines.rfind('\n', lines.size() - 2) + 1);
-  }
-  // For a worker's script: goes on when the sweep was submitted and is watched.
-  std::string UntilWatched() {
-    fake_.when_watched = [file = Path("watched")] { std::ofstream(file) << "now"; };
-    return "while [ ! -e " + Path("watched") + " ]; do :; done\n";
-  }
-  std::string store() const { return Path("test.db"); }
-  void MakeStore() { binaries_.Write("test.db", "a store"); }
-
-  FakeScheduler fake_;
-  TempFolder runtime_;
-
- private:
-  std::string Record(const std::string& who) const { return "echo \"$@\" >>" + Path(who + ".calls") + "\n"; }
-
-  TempFolder binaries_;
-};
 
 TEST_F(EmbeddedTest, ACommandWithAStoreStartsASchedulerAndStopsIt) {
   SetScheduler(Listens());
@@ -212,6 +165,7 @@ TEST_F(EmbeddedTest, AMissingSchedulerIsNamed) {
 }
 
 TEST_F(EmbeddedTest, RunStartsAWorkerWithTheOptionsAndStopsItBeforeTheScheduler) {
+  MakeStore();
   SetScheduler(Listens());
   SetReadyWorker("cat >/dev/null\necho worker ended >>" + Path("ends") + "\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);  // Something is left to do when it is submitted.
@@ -232,6 +186,7 @@ TEST_F(EmbeddedTest, RunStartsAWorkerWithTheOptionsAndStopsItBeforeTheScheduler)
 }
 
 TEST_F(EmbeddedTest, RunStartsAWorkerForEachGpuThatIsNamed) {
+  MakeStore();
   SetScheduler(Listens());
   SetReadyWorker("cat >/dev/null\necho worker ended >>" + Path("ends") + "\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);
@@ -327,6 +282,7 @@ TEST_F(EmbeddedTest, RunOfAFinishedSweepStartsNoWorker) {
 }
 
 TEST_F(EmbeddedTest, AWorkerThatDiesEndsTheRun) {
+  MakeStore();
   SetScheduler(Listens());
   SetReadyWorker(UntilWatched() + "echo 'error: the GPU fell off the bus' >&2\nexit 1\n");
   fake_.sweep.mutable_counts()->set_succeeded(0);
@@ -342,6 +298,7 @@ TEST_F(EmbeddedTest, AWorkerThatDiesEndsTheRun) {
 }
 
 TEST_F(EmbeddedTest, AWorkerThatDoesNotLikeItsOptionsLeavesNoSweep) {
+  MakeStore();
   SetScheduler(Listens());
   SetWorker("echo 'error: no GPU answers' >&2\nexit 1\n");
   fake_.sweep.mutable_counts()->set_succeeded(0);
@@ -353,6 +310,7 @@ TEST_F(EmbeddedTest, AWorkerThatDoesNotLikeItsOptionsLeavesNoSweep) {
 }
 
 TEST_F(EmbeddedTest, AMissingWorkerEndsTheRun) {
+  MakeStore();
   SetScheduler(Listens());
   fake_.sweep.mutable_counts()->set_succeeded(0);
   const Outcome outcome = Run({"run", "table-b1", "--store", store()});
@@ -386,6 +344,7 @@ TEST_F(EmbeddedTest, AWorkerThatWasPutAsideEndsTheRun) {
 }
 
 TEST_F(EmbeddedTest, ASchedulerThatDiesEndsTheRun) {
+  MakeStore();
   // It listens, and dies when the worker, which was started after it, says so.
   SetScheduler("echo listening on " + fake_.address() + "\nmkfifo " + Path("die") + "\nread line <" +
                Path("die") + "\necho 'error: disk full' >&2\nexit 1\n");
@@ -399,6 +358,7 @@ TEST_F(EmbeddedTest, ASchedulerThatDiesEndsTheRun) {
 }
 
 TEST_F(EmbeddedTest, AnInterruptStopsTheWorkerInOrderAndSaysHowToGoOn) {
+  MakeStore();
   SetScheduler(Listens());
   // The interrupt comes from the worker, so the client's handler is in place.
   SetReadyWorker("kill -INT " + std::to_string(getpid()) + "\ncat >/dev/null\necho worker ended >>" +

@@ -111,6 +111,17 @@ def test_refuses_a_file_that_is_no_store(home):
     assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize(("command", "code", "named"), [
+    (["submit", "quickstart", "--set", "training.steps=0"], 2, ["training.steps"]),
+    (["run", "quickstart", "--set", "training.steps=0"], 2, ["training.steps"]),
+    (["run", "quickstart-language", "--set", "data=nothing"], 4, ["nothing"]),
+    (["store", "merge", "nothing.db"], 4, ["nothing.db"]),
+], ids=["submit", "run", "data", "merge"])
+def test_what_is_refused_leaves_no_store_where_there_was_none(home, command, code, named):
+    assert_refused(run_cli(home, *command, "--store", "new.db"), code, named)
+    assert list(home.path.glob("new.db*")) == []
+
+
 def test_refuses_a_store_that_another_scheduler_holds(home, scheduler):
     assert_refused(run_cli(home, "submit", "noop", "--store", scheduler.store), 1, [str(scheduler.store), "scheduler"])
 

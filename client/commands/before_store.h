@@ -1,0 +1,18 @@
+// What is asked before a command makes a store: a sweep that is refused then leaves no file behind. One that was made is never removed again, as somebody else
+// may have opened it meanwhile.
+#pragma once
+
+#include <vector>
+
+#include "client/session.h"
+#include "client/spec/spec_reader.h"
+#include "longreach/v1/api.pb.h"
+#include "proto/base/status.h"
+
+namespace longreach::client {
+
+// Where Connect(StoreUse::kCreate, embed_by_default) would make a store, the plans of the sweeps by an empty one in memory; else none. A sweep whose plan
+// takes long is not refused, and has none.
+absl::StatusOr<std::vector<v1::Plan>> PlansBeforeStore(const Session& session, bool embed_by_default, const std::vector<LoadedSweep>& sweeps);
+
+}  // namespace longreach::client

@@ -1,0 +1,59 @@
+#include "client/commands/before_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/client/embedded_fixture.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::HasSubstr;
+
+class BeforeStoreTest : public EmbeddedTest {
+ protected:
+  // As a scheduler does: one in memory makes none.
+  std::string MakesItsFile() const { return "case \"$*\" in *:memory:*) ;; *) touch " + store() + " ;; esac\n" + Listens(); }
+};
+
+TEST_F(BeforeStoreTest, ASweepThatIsRefusedMakesNoStore) {
+  SetScheduler(MakesItsFile());
+  fake_.refusals["SubmitSweep"] = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no such sweep is trained");
+  for (const char* command : {"run", "submit"}) {
+    const Outcome outcome = Run({command, "table-b1", "--store", store()});
+    EXPECT_EQ(outcome.code, kUsage) << command << ": " << outcome.err;
+    EXPECT_EQ(outcome.err, "error: no such sweep is trained\n") << command;
+    EXPECT_FALSE(std::filesystem::exists(store())) << command;
+  }
+
+  fake_.refusals.clear();
+  EXPECT_EQ(Run({"submit", "table-b1", "--store", store()}).code, kDone);
+  EXPECT_TRUE(std::filesystem::exists(store())) << "one that is taken does";
+}
+
+TEST_F(BeforeStoreTest, DataThatAreNotThereMakeNoStore) {
+  SetScheduler(MakesItsFile());
+  SetWorker("exit 4\n");
+  fake_.plan.add_data_sets("enwik8");
+
+  EXPECT_EQ(Run({"run", "table-b1", "--store", store()}).code, kNotFound);
+
+  EXPECT_EQ(Contents("worker.calls"), "data ensure enwik8\n");
+  EXPECT_FALSE(std::filesystem::exists(store()));
+}
+
+TEST_F(BeforeStoreTest, AMergeOfAStoreThatIsNotThereMakesNone) {
+  SetScheduler(Listens());
+
+  const Outcome outcome = Run({"store", "merge", Path("other.db"), "--store", store()});
+
+  EXPECT_EQ(outcome.code, kNotFound);
+  EXPECT_THAT(outcome.err, HasSubstr("there is no store '" + Path("other.db") + "' to merge"));
+  EXPECT_EQ(Contents("scheduler.calls"), "");
+}
+
+}  // namespace
+}  // namespace longreach::client
