@@ -11,7 +11,7 @@
 namespace longreach::client {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class BeforeStoreTest : public EmbeddedTest {
  protected:

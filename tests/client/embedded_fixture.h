@@ -15,7 +15,7 @@ namespace longreach::client {
 
 // Programs that play scheduler and worker: shell scripts beside the client, which write down how they were
 // called. The scheduler's calls go to a FakeScheduler of this process.
-class EmbeddedTest : public testing::Test {
+class EmbeddedTest : public ::testing::Test {
  protected:
   void SetScheduler(const std::string& behaviour) {
     binaries_.WriteScript("longreach-scheduler", Record("scheduler") + behaviour);
