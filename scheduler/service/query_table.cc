@@ -350,85 +350,127 @@ absl::StatusOr<std::optional<Beside>> SweepBeside(sql::Connection& db, const v1:
   return alike ? alike : newest;
 }
 
+// A sweep's jobs on their way into its table: where values stand is found first, then each job is added with those that it has there.
+class TableFiller {
+ public:
+  TableFiller(sql::Connection& db, const store::SweepRow& sweep, const v1::SweepSpec& spec, ResultsTable& table)
+      : db_(db), sweep_(sweep), sweep_spec_(spec), table_(table), systems_(experiments::SystemRanges(spec)),
+        settings_(experiments::SettingsOfSystems(spec, table.SettingAxes())),
+        members_{.sweep = sweep.num, .systems = systems_, .settings = settings_}, slices_(db, table) {}
+
+  absl::Status FindPlaces(std::string_view main_metric) {
+    if (BySlice()) {
+      RETURN_IF_ERROR(slices_.BinSteps(members_));
+      return slices_.Read(members_, false, [this](const TableJob&, const std::map<Place, std::vector<double>>& values) {
+        for (const auto& [place, some] : values) places_.insert(place);
+      });
+    }
+    if (!table_.ByLength()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(lengths_, LengthsOf(db_, members_, sweep_spec_, table_, IsWanted(false)));
+    if (spec().metric() != main_metric || !spec().slice().empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(auto test_lengths, TestLengthsOfSystems(sweep_spec_));
+    table_.SetTestLengths(std::move(test_lengths));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddMembers() {
+    if (IsNowhere()) {
+      RETURN_IF_ERROR(ReadAtOne(db_, members_, spec(), [this](const TableJob& job) { table_.AddWithoutCell(job); }));
+    } else {
+      RETURN_IF_ERROR(Read(members_, false, [this](const TableJob& job) { table_.Add(job); }));
+    }
+    table_.AddToCome(sweep_.to_come, sweep_.state == SweepState::kCancelled);
+    if (sweep_.to_come > 0) table_.SeeToCome(sweep_spec_, settings_);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddExtraColumns() {
+    for (int column = 0; column < spec().extra_columns_size(); ++column) RETURN_IF_ERROR(AddExtraColumn(column));
+    return absl::OkStatus();
+  }
+
+  // Of a table without a value: what was measured instead.
+  absl::Status NoteNoValue(v1::Table& built) {
+    if (BySlice()) {
+      if (IsNowhere()) NoteNoSlice(built);
+      return absl::OkStatus();
+    }
+    if (std::ranges::any_of(built.cells(), [](const v1::TableCell& cell) { return cell.has_measured(); })) return absl::OkStatus();
+    std::string instead;
+    if (sweep_.counts.succeeded > 0) {
+      ASSIGN_OR_RETURN(instead, MeasuredInstead(db_, members_, spec(), IsWanted(false)));
+    }
+    if (IsNowhere()) Note(built, fmt::format("no job has a value of {} {}{}{}", spec().metric(), table_.AtLength(), instead.empty() ? "" : "; ", instead));
+    else if (!instead.empty()) Note(built, instead);
+    return absl::OkStatus();
+  }
+
+ private:
+  const v1::TableSpec& spec() const { return table_.spec(); }
+  bool BySlice() const { return !table_.slice_axes().empty(); }
+  // There is no row, or no column, that values could stand in.
+  bool IsNowhere() const { return BySlice() ? places_.empty() : table_.ByLength() && lengths_.empty(); }
+  std::function<bool(const TableJob&)> IsWanted(bool extra) const {
+    return [this, extra](const TableJob& job) { return table_.IsWanted(job, extra); };
+  }
+
+  absl::Status Read(const Jobs& jobs, bool extra, const UseJob& use) {
+    if (BySlice()) return slices_.ReadAt(places_, jobs, extra, use);
+    if (table_.ByLength()) return ReadAtEach(db_, jobs, spec(), lengths_, IsWanted(extra), use);
+    return table_.IsOverLengths() ? ReadMeans(db_, jobs, table_, IsWanted(extra), use) : ReadAtOne(db_, jobs, spec(), use);
+  }
+
+  absl::Status AddExtraColumn(int column) {
+    const v1::ExtraColumn& extra = spec().extra_columns(column);
+    const auto add = [this, column](const TableJob& job) { table_.AddExtra(column, job); };
+    if (!extra.input().empty()) return Read({.sweep = sweep_.num, .input = extra.input()}, true, add);
+    ASSIGN_OR_RETURN(const std::optional<Beside> other, SweepBeside(db_, sweep_spec_, extra.sweep()));
+    if (!other) {
+      table_.SetExtraMissing(column);
+      return absl::OkStatus();
+    }
+    table_.SetExtraDiffers(column, other->differences);
+    table_.AddExtraToCome(column, other->to_come, other->cancelled);
+    return Read({.sweep = other->sweep}, true, add);
+  }
+
+  void NoteNoSlice(v1::Table& built) const {
+    const std::string other = slices_.Axes();
+    Note(built, fmt::format("no job has a value of {} by {} {}{}", spec().metric(), Join(table_.slice_axes(), " and "), table_.AtLength(),
+                            other.empty() ? "" : fmt::format("; there are values {}", other)));
+  }
+  static void Note(v1::Table& built, const std::string& text) { AddTypedNote(built, v1::TableNote::KIND_NO_VALUE, "", text); }
+
+  sql::Connection& db_;
+  const store::SweepRow& sweep_;
+  const v1::SweepSpec& sweep_spec_;
+  ResultsTable& table_;
+  const std::vector<experiments::SystemRange> systems_;
+  const std::vector<SettingsByJob> settings_;
+  const Jobs members_;
+  SliceReader slices_;
+  std::vector<int> lengths_;  // Where the table is by length,
+  std::set<Place> places_;    // and by slice.
+};
+
 }  // namespace
 
 absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableRequest& request, const std::stop_token& stop) {
   const sql::StopQueries stopping(db, stop);
-  ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(db, request.sweep()));
+  ASSIGN_OR_RETURN(const store::SweepRow sweep, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(const v1::SweepSpec sweep_spec, SpecOf(sweep));
-  ASSIGN_OR_RETURN(std::string main_metric, MainMetricOfSweep(sweep_spec));
+  ASSIGN_OR_RETURN(const std::string main_metric, MainMetricOfSweep(sweep_spec));
   v1::TableSpec asked = request.table();
   SetUsualAxes(sweep_spec, asked);
   ASSIGN_OR_RETURN(ResultsTable table, ResultsTable::Of(asked, main_metric));
-  const v1::TableSpec& spec = table.spec();
-  const std::vector<experiments::SystemRange> systems = experiments::SystemRanges(sweep_spec);
-  const std::vector<SettingsByJob> settings = experiments::SettingsOfSystems(sweep_spec, table.SettingAxes());
-  const Jobs members{.sweep = sweep.num, .systems = systems, .settings = settings};
-  const auto is_wanted = [&table](bool extra) { return [&table, extra](const TableJob& job) { return table.IsWanted(job, extra); }; };
-  std::vector<int> lengths;
-  if (table.ByLength() && table.slice_axes().empty()) {
-    ASSIGN_OR_RETURN(lengths, LengthsOf(db, members, sweep_spec, table, is_wanted(false)));
-    if (spec.metric() == main_metric && spec.slice().empty()) {
-      ASSIGN_OR_RETURN(auto test_lengths, TestLengthsOfSystems(sweep_spec));
-      table.SetTestLengths(std::move(test_lengths));
-    }
-  }
-  SliceReader slices(db, table);
-  std::set<Place> places;
-  const bool by_slice = !table.slice_axes().empty();
-  if (by_slice) {
-    RETURN_IF_ERROR(slices.BinSteps(members));
-    RETURN_IF_ERROR(slices.Read(members, false, [&places](const TableJob&, const std::map<Place, std::vector<double>>& values) {
-      for (const auto& [place, some] : values) places.insert(place);
-    }));
-  }
-  const auto read = [&](const Jobs& jobs, bool extra, const UseJob& use) {
-    if (by_slice) return slices.ReadAt(places, jobs, extra, use);
-    if (table.ByLength()) return ReadAtEach(db, jobs, spec, lengths, is_wanted(extra), use);
-    return table.IsOverLengths() ? ReadMeans(db, jobs, table, is_wanted(extra), use) : ReadAtOne(db, jobs, spec, use);
-  };
-  const bool nowhere = by_slice ? places.empty() : table.ByLength() && lengths.empty();
-  if (nowhere) {
-    RETURN_IF_ERROR(ReadAtOne(db, members, spec, [&table](const TableJob& job) { table.AddWithoutCell(job); }));
-  } else {
-    RETURN_IF_ERROR(read(members, false, [&table](const TableJob& job) { table.Add(job); }));
-  }
-  table.AddToCome(sweep.to_come, sweep.state == SweepState::kCancelled);
-  if (sweep.to_come > 0) table.SeeToCome(sweep_spec, settings);
-  for (int column = 0; column < spec.extra_columns_size(); ++column) {
-    const auto add = [&table, column](const TableJob& job) { table.AddExtra(column, job); };
-    if (!spec.extra_columns(column).input().empty()) {
-      RETURN_IF_ERROR(read({.sweep = sweep.num, .input = spec.extra_columns(column).input()}, true, add));
-      continue;
-    }
-    ASSIGN_OR_RETURN(const std::optional<Beside> other, SweepBeside(db, sweep_spec, spec.extra_columns(column).sweep()));
-    if (!other) {
-      table.SetExtraMissing(column);
-      continue;
-    }
-    table.SetExtraDiffers(column, other->differences);
-    table.AddExtraToCome(column, other->to_come, other->cancelled);
-    RETURN_IF_ERROR(read({.sweep = other->sweep}, true, add));
-  }
+  TableFiller filler(db, sweep, sweep_spec, table);
+  RETURN_IF_ERROR(filler.FindPlaces(main_metric));
+  RETURN_IF_ERROR(filler.AddMembers());
+  RETURN_IF_ERROR(filler.AddExtraColumns());
   RETURN_IF_ERROR(table.CheckSize());
   RETURN_IF_ERROR(table.CheckOnly());
   v1::Table built = table.Build();
-  const auto note_no_value = [&built](const std::string& text) { AddTypedNote(built, v1::TableNote::KIND_NO_VALUE, "", text); };
-  const bool no_value = !by_slice && std::ranges::none_of(built.cells(), [](const v1::TableCell& cell) { return cell.has_measured(); });
-  std::string instead;
-  if (no_value && sweep.counts.succeeded > 0) {
-    ASSIGN_OR_RETURN(instead, MeasuredInstead(db, members, spec, is_wanted(false)));
-  }
-  if (nowhere && !by_slice) {
-    note_no_value(fmt::format("no job has a value of {} {}{}{}", spec.metric(), table.AtLength(), instead.empty() ? "" : "; ", instead));
-  } else if (!instead.empty()) {
-    note_no_value(instead);
-  }
-  if (nowhere && by_slice) {
-    const std::string other = slices.Axes();
-    note_no_value(fmt::format("no job has a value of {} by {} {}{}", spec.metric(), Join(table.slice_axes(), " and "), table.AtLength(),
-                              other.empty() ? "" : fmt::format("; there are values {}", other)));
-  }
+  RETURN_IF_ERROR(filler.NoteNoValue(built));
   if (built.title().empty()) built.set_title(sweep.name);
   return built;
 }
