@@ -221,12 +221,19 @@ class Results final : public Command {
       return UsageError(fmt::format("rows and columns are both '{}'", both),
                         "give the other axis with --rows or --columns");
     }
-    if (axes_changed) DropWhatIsOfAxes(asked);
+    const bool turned = asked.rows() == before.columns() && asked.columns() == before.rows();
+    if (turned) Turn(asked);
+    else if (axes_changed) DropWhatIsOfAxes(asked);
+    // Its values are the same, and go by their axes.
+    if (turned && !AsksForOtherValues(before, asked)) {
+      table = asked;
+      return absl::OkStatus();
+    }
     if (!aggregate_.empty() && aggregate_ != before.aggregate()) DropWhatIsOfAggregate(asked);
     if (published_ && !table.published().empty()) {
       return UsageError(
           "--published: the published table holds other values than those asked for",
-          "leave out --rows, --columns, --metric, --aggregate, --length, --slice and --only, or leave out --published");
+          "leave out --rows and --columns, or turn the table by them, leave out --metric, --aggregate, --length, --slice and --only, or leave out --published");
     }
     asked.clear_published();
     asked.clear_published_gain();
@@ -281,6 +288,12 @@ class Results final : public Command {
   static void Forget(v1::TableSpec& table, const IsAsked& is_asked) {
     auto& only = *table.mutable_only();
     only.erase(std::remove_if(only.begin(), only.end(), [&](const std::string& one) { return is_asked(one.substr(0, one.find('='))); }), only.end());
+  }
+
+  // Rows are what columns were; those from other sweeps have a value for each of the old rows alone.
+  static void Turn(v1::TableSpec& table) {
+    table.mutable_row_order()->Swap(table.mutable_column_order());
+    table.clear_extra_columns();
   }
 
   static void DropWhatIsOfAxes(v1::TableSpec& table) {

@@ -235,6 +235,23 @@ TEST_F(ResultsTest, PublishedValuesAreNeverPutBesideOthers) {
   EXPECT_THAT(outcome.err, HasSubstr("the published table holds other values"));
 }
 
+TEST_F(ResultsTest, ATurnedTableKeepsItsPublishedValues) {
+  Run({"results", "last"});
+  const v1::TableSpec usual = scheduler_.table_request.table();
+  EXPECT_EQ(Run({"results", "last", "--rows", "encoding", "--columns", "task", "--published"}).code, kDone);
+  const v1::TableSpec turned = scheduler_.table_request.table();
+  EXPECT_EQ(turned.rows(), "encoding");
+  EXPECT_EQ(turned.columns(), "task");
+  EXPECT_EQ(turned.published(), "table_b1");
+  EXPECT_EQ(turned.published_gain(), usual.published_gain());
+  EXPECT_EQ(turned.title(), usual.title());
+  EXPECT_THAT(turned.row_order(), testing::ElementsAreArray(usual.column_order()));
+  EXPECT_THAT(turned.column_order(), testing::ElementsAreArray(usual.row_order()));
+  EXPECT_THAT(turned.extra_columns(), testing::IsEmpty()) << "its values are of tasks, which are no rows any more";
+  // Of other values nothing was published, however they are turned.
+  EXPECT_THAT(Run({"results", "last", "--rows", "encoding", "--columns", "task", "--aggregate", "mean", "--published"}).err, HasSubstr("the published table holds other values"));
+}
+
 TEST_F(ResultsTest, PublishedValuesOfOtherSettingsAreSaidToBeSo) {
   scheduler_.table.mutable_cells(0)->set_published(90);
   *scheduler_.sweep.mutable_spec() = LoadSweep("table-b1")->spec;
