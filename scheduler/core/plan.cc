@@ -10,6 +10,12 @@ namespace {
 constexpr size_t kEnough = 20;
 constexpr double kUnknownFactor = 2;
 
+// Models within this factor are of about one size: twice the width is four times the parameters, and training keeps four times what a test does.
+constexpr double kLikeMemory = 8;
+// A shorter attempt says nothing of jobs that need so many times as much.
+constexpr double kLongSeconds = 60;
+constexpr double kMuchMore = 10;
+
 // `sorted` is not empty.
 double Quantile(std::span<const double> sorted, double part) {
   const double at = part * static_cast<double>(sorted.size() - 1);
@@ -19,6 +25,12 @@ double Quantile(std::span<const double> sorted, double part) {
 }
 
 }  // namespace
+
+bool TellsOf(const WorkSize& measured, double seconds, const WorkSize& open) {
+  if (measured.experiment != open.experiment) return false;
+  if (measured.memory_bytes > kLikeMemory * open.memory_bytes || open.memory_bytes > kLikeMemory * measured.memory_bytes) return false;
+  return seconds >= kLongSeconds || open.flops <= kMuchMore * measured.flops;
+}
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "proto/types/canonical.h"
@@ -19,6 +20,8 @@ namespace {
 
 // Attempts that the estimate looks back at.
 constexpr int kLookBack = 200;
+// Of the open work, that of which no such attempt says anything; with more, nobody knows how long it takes.
+constexpr double kMostUnknown = 0.1;
 
 // Rates of finished attempts, newest first, by worker.
 struct Rates {
@@ -26,19 +29,34 @@ struct Rates {
   std::map<std::string, std::vector<double>> of_worker;
 };
 
-absl::StatusOr<Rates> MeasuredRates(sql::Connection& db) {
+// Of attempts at jobs like those that are open: none where much of the work is like nothing that was measured.
+absl::StatusOr<Rates> MeasuredRates(sql::Connection& db, const std::map<core::WorkSize, double>& work) {
   Rates rates;
+  std::set<core::WorkSize> known;
   ASSIGN_OR_RETURN(std::vector<store::MeasuredAttempt> attempts, store::MeasuredAttempts(db, kLookBack));
   for (const store::MeasuredAttempt& attempt : attempts) {
     const absl::StatusOr<v1::JobSpec> job = experiments::ReadJob(attempt.spec);
     if (!job.ok()) continue;  // Of a kind that this program does not know.
-    const double flops = experiments::FindKind(job->experiment())->CostOf(*job).flops * attempt.members;
-    const double rate = flops / attempt.seconds * attempt.at_once;  // Of the whole worker.
+    const experiments::Kind* kind = experiments::FindKind(job->experiment());
+    const experiments::Cost cost = kind->CostOf(*job);
+    const double rate = cost.flops * attempt.members / attempt.seconds * attempt.at_once;  // Of the whole worker.
     if (rate <= 0) continue;  // It computed nothing, so its time says nothing.
+    bool tells = false;
+    for (const auto& [size, flops] : work) {
+      if (!core::TellsOf({.experiment = kind->Name(), .memory_bytes = cost.memory_bytes, .flops = cost.flops}, attempt.seconds, size)) continue;
+      known.insert(size);
+      tells = true;
+    }
+    if (!tells) continue;
     rates.all.push_back(rate);
     rates.of_worker[attempt.worker].push_back(rate);
   }
-  return rates;
+  double all = 0, unknown = 0;
+  for (const auto& [size, flops] : work) {
+    all += flops;
+    if (!known.contains(size)) unknown += flops;
+  }
+  return unknown > kMostUnknown * all ? Rates() : rates;
 }
 
 absl::Status AddWithPrerequisites(sql::Connection& db, const experiments::ExpandedJob& job, bool member, PlanCounter& counter) {
@@ -75,6 +93,7 @@ void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, 
     const experiments::Kind* kind = experiments::FindKind(spec.experiment());
     cost_ = CostOf(spec);
     needs_trainer_ = !kind->ComputesNothing();
+    size_ = {.experiment = kind->Name(), .memory_bytes = cost_.memory_bytes, .flops = cost_.flops};
     cost_of_ = pack_key;
     for (std::string& name : AllOf(DataSetNamesOf(spec))) data_sets_.insert(std::move(name));
   }
@@ -84,6 +103,7 @@ void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, 
     alone_ += jobs;
     return;
   }
+  work_[size_] += cost_.flops * static_cast<double>(jobs);
   Open& open = open_[pack_key];
   open.jobs += jobs;
   open.memory_bytes = cost_.memory_bytes;
@@ -131,7 +151,7 @@ v1::Plan PlanCounter::Plan(int pack_limit) const {
 }
 
 absl::StatusOr<v1::Plan> Estimated(sql::Connection& db, const PlanCounter& counter, const LiveBoard::State& live) {
-  ASSIGN_OR_RETURN(Rates rates, MeasuredRates(db));
+  ASSIGN_OR_RETURN(Rates rates, MeasuredRates(db, counter.work()));
   int pack_limit = 0;
   std::vector<double> worker_rates;
   ASSIGN_OR_RETURN(std::vector<store::WorkerRow> workers, WorkersThere(db, live));

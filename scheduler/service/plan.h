@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
 
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
+#include "scheduler/core/plan.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/live_board.h"
 #include "store/sql/connection.h"
@@ -28,6 +30,8 @@ class PlanCounter {
   void AddOpen(const v1::JobSpec& spec, const std::string& pack_key, int64_t jobs);
   // The plan without the times that it takes, for workers with this pack limit.
   v1::Plan Plan(int pack_limit) const;
+  // FLOP of the open jobs of each size that a trainer has to do.
+  const std::map<core::WorkSize, double>& work() const { return work_; }
 
  private:
   friend absl::StatusOr<v1::Plan> PlanOfSweep(sql::Connection& db, const store::SweepRow& sweep, const LiveBoard::State& live);
@@ -57,8 +61,10 @@ class PlanCounter {
   int64_t alone_ = 0;                              // Jobs that need no trainer.
   std::string cost_of_;                            // Pack key of the job that cost_ is of.
   experiments::Cost cost_;
+  core::WorkSize size_;
   bool needs_trainer_ = true;
   std::set<std::string> data_sets_;
+  std::map<core::WorkSize, double> work_;
   double flops_ = 0;
   double checkpoint_bytes_ = 0;
 };

@@ -12,6 +12,27 @@ TEST(MedianTest, IsTheMiddle) {
   EXPECT_EQ(Median({4, 1}), 2.5);
 }
 
+TEST(TellsOfTest, AttemptsTellOfLikeJobsAlone) {
+  const WorkSize small{.experiment = "language", .memory_bytes = 1e6, .flops = 1e12};
+  WorkSize open = small;
+  EXPECT_TRUE(TellsOf(small, 1, open));
+  open.experiment = "llama";
+  EXPECT_FALSE(TellsOf(small, 1000, open));
+  open = small;
+  open.memory_bytes = 1e8;
+  EXPECT_FALSE(TellsOf(small, 1000, open));
+  EXPECT_FALSE(TellsOf(open, 1000, small));
+}
+
+TEST(TellsOfTest, AShortAttemptTellsOfShortJobsAlone) {
+  const WorkSize brief{.experiment = "language", .memory_bytes = 1e6, .flops = 1e12};
+  const WorkSize longer{.experiment = "language", .memory_bytes = 1e6, .flops = 1e14};
+
+  EXPECT_FALSE(TellsOf(brief, 5, longer));
+  EXPECT_TRUE(TellsOf(brief, 100, longer)) << "its start was a small part of it";
+  EXPECT_TRUE(TellsOf(longer, 5, brief));
+}
+
 TEST(EstimateTest, NothingMeasuredIsNoEstimate) {
   EXPECT_EQ(EstimateHours(1e15, std::vector{0.0}, {}).hours, 0);
   EXPECT_EQ(EstimateHours(1e15, {}, std::vector{1e9}).hours, 0);

@@ -116,17 +116,25 @@ TEST_F(EngineSweepsTest, ANameThatIsTheBeginningOfAnotherSweepsIdIsNotGuessedAt)
   EXPECT_EQ(cancelled->name(), "first");
 }
 
-TEST_F(EngineSweepsTest, APlanEstimatesFromWhatWasMeasured) {
-  Submit(Sweep("s", 2));
-  TestWorker worker = Worker("a");
-  const v1::Lease lease = worker.Take();
-  worker.next().set_free_slots(0);
-  for (int i = 0; i < 10; ++i) {
+class EnginePlanTest : public EngineSweepsTest {
+ protected:
+  // Two jobs, together in so many times ten seconds.
+  void Train(int tens) {
+    Submit(Sweep("s", 2));
+    TestWorker worker = Worker("a");
+    const v1::Lease lease = worker.Take();
+    worker.next().set_free_slots(0);
+    for (int i = 0; i < tens; ++i) {
+      worker.Sync();
+      Advance(seconds(10));
+    }
+    worker.Succeed(lease);
     worker.Sync();
-    Advance(seconds(10));
   }
-  worker.Succeed(lease);
-  worker.Sync();
+};
+
+TEST_F(EnginePlanTest, APlanEstimatesFromWhatWasMeasured) {
+  Train(10);
 
   // As many jobs of the same kind again: the two took 100 s together.
   v1::SweepSpec same = Sweep("same", 4);
@@ -136,6 +144,26 @@ TEST_F(EngineSweepsTest, APlanEstimatesFromWhatWasMeasured) {
   EXPECT_NEAR(response.plan().hours(), 100 / 3600.0, 1e-9);
   EXPECT_LT(response.plan().hours_low(), response.plan().hours());
   EXPECT_GT(response.plan().hours_high(), response.plan().hours());
+}
+
+TEST_F(EnginePlanTest, NothingIsEstimatedFromOtherModels) {
+  Train(10);
+
+  v1::SweepSpec wide = Sweep("wide", 1);
+  wide.mutable_model()->set_embedding_dim(512);
+
+  EXPECT_EQ(Submit(wide).plan().hours(), 0);
+}
+
+TEST_F(EnginePlanTest, OfLongJobsNothingIsEstimatedFromOnesThatHardlyBegan) {
+  Train(1);
+
+  v1::SweepSpec longer = Sweep("longer", 1);
+  longer.mutable_training()->set_steps(200);
+  EXPECT_GT(Submit(longer).plan().hours(), 0);
+  v1::SweepSpec longest = Sweep("longest", 1);
+  longest.mutable_training()->set_steps(10'000'000);
+  EXPECT_EQ(Submit(longest).plan().hours(), 0);
 }
 
 // Each took 100 s, and the worker trained both in that time.
