@@ -64,9 +64,18 @@ std::string SpecOfPart(const std::string& spec, const std::string& file) {
   return LooksLikePath(spec) && !folder.empty() ? (folder / spec).string() : spec;
 }
 
+// Titles of presets say how far their tests reach beyond the training lengths. Where one of the two was set the usual title stands, which says what is there.
+void DropTitleOfOtherLengths(const SweepSource& source, SweepFile& file) {
+  constexpr std::string_view kTold = "training";
+  const auto sets_lengths = [](const std::string& one) { return PathOf(one) == "training.lengths" || PathOf(one) == "evaluation.lengths"; };
+  if (LooksLikePath(source.spec) || std::ranges::none_of(source.overrides, sets_lengths)) return;
+  if (file.table.title().find(kTold) != std::string::npos) file.table.clear_title();
+}
+
 absl::StatusOr<LoadedSweep> LoadOne(SweepSource source, SweepFile file) {
   RETURN_IF_ERROR(ApplyOverrides(source.overrides, file));
   RETURN_IF_ERROR(CrossGrid(file.grid, file.spec));
+  DropTitleOfOtherLengths(source, file);
   return LoadedSweep{.file = std::move(file), .source = std::move(source)};
 }
 

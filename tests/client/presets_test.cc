@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "client/spec/presets.h"
 #include "client/spec/spec_reader.h"
@@ -34,6 +35,19 @@ TEST(PresetsTest, EveryPresetIsComplete) {
     // Systems bring axes of their own.
     EXPECT_TRUE(!file.spec.systems().empty() || Product(file.spec.axes()) > 0) << preset.name;
   }
+}
+
+TEST(PresetsTest, ATitleThatTellsOfTheLengthsStaysWhereTheyAreThePresetsAlone) {
+  const auto title = [](const std::string& preset, const std::vector<std::string>& overrides) {
+    const absl::StatusOr<std::vector<LoadedSweep>> sweeps = LoadSweeps({.spec = preset, .overrides = overrides});
+    EXPECT_TRUE(sweeps.ok()) << sweeps.status();
+    return sweeps.ok() ? sweeps->front().file.table.title() : "";
+  };
+  EXPECT_THAT(title("quickstart", {}), testing::HasSubstr("beyond the training lengths"));
+  EXPECT_THAT(title("quickstart", {"training.steps=5"}), testing::HasSubstr("beyond the training lengths"));
+  EXPECT_EQ(title("quickstart", {"evaluation.lengths=3..9"}), "");
+  EXPECT_EQ(title("nope-small", {"training.lengths=64"}), "");
+  EXPECT_THAT(title("table-b1", {"evaluation.lengths=600"}), testing::HasSubstr("averaged over test lengths")) << "which is so of any";
 }
 
 TEST(PresetsTest, PartsArePresetsThatPrintPublishedTables) {
