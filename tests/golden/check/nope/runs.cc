@@ -30,7 +30,7 @@ constexpr double kTrajectory = 1e-4;
 // Sums of 16 log p; a margin is between two logits.
 constexpr double kRunScore = 1e-4;
 constexpr double kMargin = 4e-4;
-constexpr double kFit = 1e-4;
+constexpr double kRunFit = 1e-4;
 // What the set's searches with an EOS were allowed.
 constexpr int64_t kMostNewTokens = 16;
 
@@ -234,13 +234,13 @@ void CheckCorrelation(NopeSet& set, const json& stored, Cases& cases, FileCheck&
     const Tensor last = traces.at(static_cast<size_t>(index)).entropy.select(-1, feed.length - 1).mean(0).to(at::kDouble).to(at::kCPU);
     const auto scale = layer.at("scale").get<std::vector<double>>();
     CompareTensors(Text("layer ", index, " entropy"), last,
-        at::tensor(layer.at("entropy_nats_last").get<std::vector<double>>(), at::kDouble), kFit, check);
+        at::tensor(layer.at("entropy_nats_last").get<std::vector<double>>(), at::kDouble), kRunFit, check);
     const absl::StatusOr<FittedLine> line = FitLine(scale, {last.const_data_ptr<double>(), static_cast<size_t>(last.numel())});
     check.Require(line.ok(), std::string(line.status().message()));
     if (!line.ok()) continue;
-    check.Compare(Text("layer ", index, " slope"), line->slope - layer.at("slope").get<double>(), kFit);
-    check.Compare(Text("layer ", index, " intercept"), line->intercept - layer.at("intercept").get<double>(), kFit);
-    check.Compare(Text("layer ", index, " r"), line->correlation.value_or(std::nan("")) - layer.at("pearson_r").get<double>(), kFit);
+    check.Compare(Text("layer ", index, " slope"), line->slope - layer.at("slope").get<double>(), kRunFit);
+    check.Compare(Text("layer ", index, " intercept"), line->intercept - layer.at("intercept").get<double>(), kRunFit);
+    check.Compare(Text("layer ", index, " r"), line->correlation.value_or(std::nan("")) - layer.at("pearson_r").get<double>(), kRunFit);
   }
 }
 
