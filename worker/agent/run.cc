@@ -66,8 +66,8 @@ class Signals {
       if (error) return;
       if (signal == SIGINT && interrupted_) _exit(kInterrupted);  // The trainer dies with this process.
       if (signal == SIGINT) interrupted_ = true;
+      Wait();  // Before asked_(), which may cancel it: armed after that, it would keep the process for ever.
       asked_();
-      Wait();
     });
   }
 

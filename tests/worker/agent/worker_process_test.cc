@@ -108,6 +108,19 @@ class WorkerProcessTest : public ::testing::Test {
   FakeScheduler scheduler_;
 };
 
+TEST_F(WorkerProcessTest, ASignalBeforeItsTrainerIsReadyEndsIt) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const std::unique_ptr<WorkerProcess> worker = Start();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (worker->TrainerPid() == 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+
+    worker->Signal(signal);
+
+    EXPECT_EQ(worker->Wait(), 0) << worker->Errors();
+    EXPECT_THAT(worker->Errors(), HasSubstr("left"));
+  }
+}
+
 TEST_F(WorkerProcessTest, GivesBackAndExitsWithZeroAtSigterm) {
   const std::unique_ptr<WorkerProcess> worker = StartTraining();
 
