@@ -52,8 +52,8 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
   ASSIGN_OR_RETURN(PrivateFolder folder, FolderForSocket(runtime_folder));
   std::vector<std::string> arguments = {"--store", store, "--listen", "unix:" + (folder / "scheduler.sock").string(), "--until-stdin-closes"};
   if (options.for_a_moment) arguments.emplace_back("--for-a-moment");
-  if (options.copy_to_read) arguments.emplace_back("--copy-to-read");
-  if (options.copy_always) arguments.emplace_back("--copy-always");
+  if (options.copy != CopyWhen::kNever) arguments.emplace_back("--copy-to-read");
+  if (options.copy == CopyWhen::kAlways) arguments.emplace_back("--copy-always");
   absl::StatusOr<Process> process = Process::Start(binaries / "longreach-scheduler", arguments);
   if (!process.ok()) {
     return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),

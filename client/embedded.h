@@ -15,10 +15,16 @@
 
 namespace longreach::client {
 
+// When the scheduler opens a copy, which goes away with it, as nothing is to be written.
+enum class CopyWhen {
+  kNever,
+  kReadOnly,  // Of a store that may not be written.
+  kAlways,
+};
+
 struct EmbeddedOptions {
   bool for_a_moment = false;  // Nobody else is told of it.
-  bool copy_to_read = false;  // Nothing is to be written: of a store that may not be, a copy will do.
-  bool copy_always = false;   // With it: of any.
+  CopyWhen copy = CopyWhen::kNever;
 };
 
 // `longreach-scheduler` on a Unix socket in a private folder. The destructor stops it and removes the folder.

@@ -102,11 +102,11 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
     return Error(absl::StatusCode::kFailedPrecondition, fmt::format("'{}' is empty, and no store", Printable(store_)),
                  fmt::format("name another file; 'longreach run SPEC --store {}' makes it one", ShellWord(store_)));
   }
-  const bool on_disk = store_ != kMemory;
-  const bool only_reads = use == StoreUse::kToRead || use == StoreUse::kCopy || use == StoreUse::kExistingOrNone;
+  const bool only_reads = use == StoreUse::kToRead || use == StoreUse::kExistingOrNone;
+  const CopyWhen copy = store_ == kMemory ? CopyWhen::kNever : use == StoreUse::kCopy ? CopyWhen::kAlways : only_reads ? CopyWhen::kReadOnly : CopyWhen::kNever;
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
       EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at_,
-                               {.for_a_moment = for_a_moment_, .copy_to_read = only_reads && on_disk, .copy_always = use == StoreUse::kCopy && on_disk});
+                               {.for_a_moment = for_a_moment_, .copy = copy});
   // A socket is that of another command here; who listens for other machines may ask for more than this one was told.
   if (use != StoreUse::kCreate && held_at_.starts_with(kUnix)) {
     held_ = started.status();

@@ -26,6 +26,7 @@
 #include "scheduler/service/ordered_clock.h"
 #include "scheduler/service/server.h"
 #include "store/file_lock.h"
+#include "store/store.h"
 
 namespace longreach {
 namespace {
@@ -112,6 +113,8 @@ struct CommandLine {
   service::ServerOptions options;
   std::string artifacts;
   bool until_stdin_closes = false;
+  bool copy_to_read = false;
+  bool copy_always = false;
   double lease_term_s = 15;
   double renew_every_s = 5;
 };
@@ -130,8 +133,8 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   app.add_flag("--for-a-moment", line.options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");
   CLI::Option* const copy_to_read =
-      app.add_flag("--copy-to-read", line.options.copy_to_read, "For a parent that only looks: of a store that may not be written a copy is opened, and gone at the end");
-  app.add_flag("--copy-always", line.options.copy_always, "With --copy-to-read: also of a store that may be written, which is neither changed nor held")
+      app.add_flag("--copy-to-read", line.copy_to_read, "For a parent that only looks: of a store that may not be written a copy is opened, and gone at the end");
+  app.add_flag("--copy-always", line.copy_always, "With --copy-to-read: also of a store that may be written, which is neither changed nor held")
       ->needs(copy_to_read);
   CLI::Option* const of_a_parent = app.add_flag("--until-stdin-closes", line.until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
   copy_to_read->needs(of_a_parent);
@@ -170,6 +173,7 @@ std::optional<int> ReadCommandLine(int argc, char** argv, CommandLine& line) {
     return FailUsage({listens.message().data(), listens.message().size()});
   }
   line.options.artifacts = line.artifacts;
+  if (line.copy_to_read) line.options.copy = line.copy_always ? store::CopyWhen::kAlways : store::CopyWhen::kReadOnly;
   line.options.log_events = !line.until_stdin_closes;  // A parent shows the last words of one that fails, and no others.
   return std::nullopt;
 }

@@ -64,7 +64,7 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
   std::filesystem::path folder = artifacts;
   if (absl::IsPermissionDenied(to_write.status)) {
     to_write.lock.reset();  // Store::Open() takes it.
-    ASSIGN_OR_RETURN(impl->copy, Store::Open(real.string(), {.artifacts = artifacts, .copy_to_read = true}));
+    ASSIGN_OR_RETURN(impl->copy, Store::Open(real.string(), {.artifacts = artifacts, .copy = CopyWhen::kReadOnly}));
     real = impl->copy->file();
     folder = impl->copy->artifacts().folder();
   } else {

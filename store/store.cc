@@ -70,13 +70,13 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
     if (error || file.empty()) return absl::InvalidArgumentError(fmt::format("'{}' is not a file's name", file));
   }
   RETURN_IF_ERROR(RefuseWhatIsNoDatabase(store->file_));
-  if (options.copy_to_read && options.copy_always) {
+  if (options.copy == CopyWhen::kAlways) {
     if (IsEmpty(store->file_)) return absl::FailedPreconditionError(fmt::format("there is no store '{}' to be copied", store->file_.string()));
     RETURN_IF_ERROR(store->OpenCopy(std::filesystem::path(store->file_), options));
     return store;
   }
   LockToWrite to_write = LockToWrite::Take(store->file_);
-  if (absl::IsPermissionDenied(to_write.status) && options.copy_to_read && !IsEmpty(store->file_)) {
+  if (absl::IsPermissionDenied(to_write.status) && options.copy == CopyWhen::kReadOnly && !IsEmpty(store->file_)) {
     RETURN_IF_ERROR(store->OpenCopy(std::filesystem::path(store->file_), options));
     return store;
   }

@@ -17,17 +17,20 @@
 
 namespace longreach::store {
 
+// When a copy of a store is looked into instead of itself (copy_to_read.h). What is opened then goes with the object, and nobody else knows of it; of the
+// artifacts there are those of the original, only to be read.
+enum class CopyWhen {
+  kNever,
+  kReadOnly,  // Of a file that this user may read and not write.
+  kAlways,    // Of any, which is neither changed nor held, whoever works on it. FAILED_PRECONDITION: there is none.
+};
+
 struct OpenOptions {
   // Empty: the one that the store was opened with before, else FILE.artifacts beside the file.
   std::filesystem::path artifacts{};
   // Tests open stores as later versions would.
   std::span<const std::string_view> migrations = Migrations();
-  // A file that this user may read and not write is looked into all the same (copy_to_read.h): what is opened is a copy, which goes with the object and
-  // of which nobody else knows; of the artifacts there are those of the original, only to be read.
-  bool copy_to_read = false;
-  // With it: one that may be written is copied as well, so that it is neither changed nor held, whoever works on it.
-  // FAILED_PRECONDITION: there is none.
-  bool copy_always = false;
+  CopyWhen copy = CopyWhen::kNever;
 };
 
 class Store;

@@ -270,7 +270,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, parts->Admit(address, options));
   // No store is made for nothing.
   if (std::error_code error; !std::filesystem::exists(options.store, error)) RETURN_IF_ERROR(MakeFree(address));
-  ASSIGN_OR_RETURN(parts->store, store::Store::Open(options.store, {.artifacts = options.artifacts, .copy_to_read = options.copy_to_read, .copy_always = options.copy_always}));
+  ASSIGN_OR_RETURN(parts->store, store::Store::Open(options.store, {.artifacts = options.artifacts, .copy = options.copy}));
   // Only whoever holds the store may take the address over from a predecessor.
   RETURN_IF_ERROR(MakeFree(address));
   RETURN_IF_ERROR(parts->Decide(options));

@@ -11,6 +11,7 @@
 #include "scheduler/service/access/tls.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/limits.h"
+#include "store/store.h"
 
 namespace longreach::service {
 
@@ -22,8 +23,7 @@ struct ServerOptions {
   std::string tokens;  // The file of bearer tokens; empty: none are asked for.
   bool log_events = false;  // What happens is told on standard error (event_log.h), and each line has its time.
   bool for_a_moment = false;  // Who wants the store is not told to ask here.
-  bool copy_to_read = false;  // As store::OpenOptions: what is written then is lost at the end, so nobody but who looks is to know of this one.
-  bool copy_always = false;   // The same.
+  store::CopyWhen copy = store::CopyWhen::kNever;  // What is written to a copy is lost at the end, so nobody but who looks is to know of this one.
   ArtifactLimits artifact_limits;
   EngineOptions engine;
   std::chrono::milliseconds between_looks{500};  // At a sweep that is watched; its end is told at once.

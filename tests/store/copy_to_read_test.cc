@@ -55,7 +55,7 @@ TEST_F(CopyToReadTest, AStoreThatMayOnlyBeReadIsLookedIntoAndStaysAsItIs) {
   std::filesystem::path copy;
   {
     const OtherUser other;
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy_to_read = true}));
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy = CopyWhen::kReadOnly}));
     copy = store->file();
 
     EXPECT_EQ(Succeeded(*store), 2);
@@ -86,7 +86,7 @@ TEST_F(CopyToReadTest, NothingIsMadeBesideAFileThatAloneMayNotBeWritten) {
   {
     const OtherUser other;
     EXPECT_EQ(Store::Open(file_.string()).status().code(), absl::StatusCode::kPermissionDenied);
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy_to_read = true}));
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy = CopyWhen::kReadOnly}));
     EXPECT_EQ(Succeeded(*store), 2);
   }
   EXPECT_EQ(All(), before);
@@ -104,7 +104,7 @@ TEST_F(CopyToReadTest, WhatIsInTheLogAloneIsThereToo) {
   const ReadOnly archive(elsewhere.path());
   const OtherUser other;
 
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open((elsewhere / "s.db").string(), {.copy_to_read = true}));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open((elsewhere / "s.db").string(), {.copy = CopyWhen::kReadOnly}));
 
   EXPECT_EQ(*store->writer_connection().One<int64_t>("SELECT count(*) FROM jobs"), 5);
 }
@@ -117,8 +117,8 @@ TEST_F(CopyToReadTest, AnOlderOneIsReadAndANewerOneRefusedByItsOwnName) {
   const ReadOnly archive(folder_.path());
   const OtherUser other;
 
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> old, Store::Open((folder_ / "old.db").string(), {.copy_to_read = true}));
-  const absl::Status newer = Store::Open((folder_ / "new.db").string(), {.copy_to_read = true}).status();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> old, Store::Open((folder_ / "old.db").string(), {.copy = CopyWhen::kReadOnly}));
+  const absl::Status newer = Store::Open((folder_ / "new.db").string(), {.copy = CopyWhen::kReadOnly}).status();
 
   EXPECT_EQ(old->version_found(), 7);
   EXPECT_EQ(newer.code(), absl::StatusCode::kFailedPrecondition);
@@ -126,7 +126,7 @@ TEST_F(CopyToReadTest, AnOlderOneIsReadAndANewerOneRefusedByItsOwnName) {
 }
 
 TEST_F(CopyToReadTest, WhoMayWriteOpensTheStoreItself) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy_to_read = true}));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy = CopyWhen::kReadOnly}));
   EXPECT_EQ(store->file(), std::filesystem::canonical(file_));
 }
 
@@ -135,7 +135,7 @@ TEST_F(CopyToReadTest, ACopyInAnyCaseChangesNothingAndIsHadWhoeverHoldsTheStore)
   ASSERT_OK(Store::Open(old, {.migrations = Migrations().first(7)}));
   const std::vector<std::string> before = All();
   {
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> copy, Store::Open(old, {.copy_to_read = true, .copy_always = true}));
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> copy, Store::Open(old, {.copy = CopyWhen::kAlways}));
     EXPECT_EQ(copy->version_found(), 7);
     EXPECT_NE(copy->file(), std::filesystem::canonical(old));
     EXPECT_EQ(All(), before);
@@ -144,11 +144,11 @@ TEST_F(CopyToReadTest, ACopyInAnyCaseChangesNothingAndIsHadWhoeverHoldsTheStore)
 
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FileLock> of_another, FileLock::Take(file_));
-    EXPECT_FALSE(Store::Open(file_.string(), {.copy_to_read = true}).ok());
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> copy, Store::Open(file_.string(), {.copy_to_read = true, .copy_always = true}));
+    EXPECT_FALSE(Store::Open(file_.string(), {.copy = CopyWhen::kReadOnly}).ok());
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> copy, Store::Open(file_.string(), {.copy = CopyWhen::kAlways}));
     EXPECT_EQ(Succeeded(*copy), 2);
   }
-  EXPECT_EQ(Store::Open((folder_ / "none.db").string(), {.copy_to_read = true, .copy_always = true}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Store::Open((folder_ / "none.db").string(), {.copy = CopyWhen::kAlways}).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(All(), before) << "and none is made";
 }
 
@@ -164,7 +164,7 @@ TEST_F(CopyToReadTest, NoFileOfTheOriginalIsRemoved) {
   const std::filesystem::path artifacts = file_.string() + ".artifacts";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(artifacts)) std::filesystem::permissions(entry.path(), std::filesystem::perms::all);
   const OtherUser other;
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy_to_read = true}));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy = CopyWhen::kReadOnly}));
 
   EXPECT_EQ(*RemoveUnsettledFiles(store->writer_connection(), store->artifacts()), 0);
   store->artifacts().Settle(hash);
