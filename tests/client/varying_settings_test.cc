@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // layers x batch_size.
-v1::SweepSpec Grid() {
+v1::SweepSpec GridSweep() {
   v1::SweepSpec spec;
   spec.mutable_axes()->add_seed(0);
   spec.mutable_axes()->add_seed(1);
@@ -31,10 +31,10 @@ v1::SweepSpec Grid() {
 }
 
 TEST(VaryingSettingsTest, AreThoseOfWhichThereAreSeveralValues) {
-  EXPECT_THAT(VaryingSettings(SystemSettings(Grid())), ElementsAre("model.layers", "training.batch_size"));
-  EXPECT_THAT(VaryingSettings(SystemSettings(Grid()), {"model.layers=2"}), ElementsAre("training.batch_size"));
-  EXPECT_THAT(VaryingSettings(SystemSettings(Grid()), {"model.layers=2.0", "seed=0"}), ElementsAre("training.batch_size")) << "2.0 is 2";
-  EXPECT_THAT(VaryingSettings(SystemSettings(Grid()), {"system=layers-1_batch_size-8"}), IsEmpty());
+  EXPECT_THAT(VaryingSettings(SystemSettings(GridSweep())), ElementsAre("model.layers", "training.batch_size"));
+  EXPECT_THAT(VaryingSettings(SystemSettings(GridSweep()), {"model.layers=2"}), ElementsAre("training.batch_size"));
+  EXPECT_THAT(VaryingSettings(SystemSettings(GridSweep()), {"model.layers=2.0", "seed=0"}), ElementsAre("training.batch_size")) << "2.0 is 2";
+  EXPECT_THAT(VaryingSettings(SystemSettings(GridSweep()), {"system=layers-1_batch_size-8"}), IsEmpty());
   EXPECT_THAT(VaryingSettings(SystemSettings(v1::SweepSpec())), IsEmpty());
 }
 
@@ -50,7 +50,7 @@ v1::Table OfSystems(const std::vector<std::string>& systems, const std::vector<s
 }
 
 TEST(VaryingSettingsTest, ASystemHasItsOwnValueElseTheSweeps) {
-  const SystemSettings settings(Grid());
+  const SystemSettings settings(GridSweep());
   const v1::System& last = settings.spec().systems(3);
   EXPECT_EQ(settings.Of(last, "model.layers"), "2");
   EXPECT_EQ(settings.Of(last, "model.heads"), "4");
@@ -104,7 +104,7 @@ TEST(VaryingSettingsTest, AJobHasNoSettingThatItsEncodingDoesNotUse) {
 
 TEST(VaryingSettingsTest, WhatAValueAggregatesOver) {
   const auto over = [](const std::vector<std::string>& shown, const std::vector<std::string>& only = {}) {
-    return AggregatedOver(SystemSettings(Grid()), {.aggregate = "mean", .shown = shown, .only = only});
+    return AggregatedOver(SystemSettings(GridSweep()), {.aggregate = "mean", .shown = shown, .only = only});
   };
   EXPECT_EQ(over({"system", "task"}), "mean over seeds");
   EXPECT_EQ(over({"encoding", "task"}), "mean over seeds and systems");
@@ -117,7 +117,7 @@ TEST(VaryingSettingsTest, WhatAValueAggregatesOver) {
 }
 
 TEST(VaryingSettingsTest, SystemsThatDifferInMoreThanAGridAreCalledSo) {
-  v1::SweepSpec spec = Grid();
+  v1::SweepSpec spec = GridSweep();
   v1::System& other = *spec.add_systems();
   other = spec.systems(0);
   other.set_name("longer");
@@ -129,13 +129,13 @@ TEST(VaryingSettingsTest, SystemsThatAlsoHaveEncodingsOrInputsOfTheirOwnAreCalle
   const auto over = [](const v1::SweepSpec& spec, const std::vector<std::string>& shown, const std::vector<std::string>& only = {}) {
     return AggregatedOver(SystemSettings(spec), {.aggregate = "mean", .shown = shown, .only = only});
   };
-  v1::SweepSpec spec = Grid();
+  v1::SweepSpec spec = GridSweep();
   spec.mutable_axes()->clear_seed();
   spec.mutable_systems(1)->mutable_with()->add_inputs()->set_name("weights");
   EXPECT_EQ(over(spec, {"model.layers", "task"}), "mean over systems");
   EXPECT_EQ(over(spec, {"model.layers", "task"}, {"model.layers=2"}), "mean over training.batch_size") << "of these neither has inputs";
 
-  spec = Grid();
+  spec = GridSweep();
   for (v1::System& system : *spec.mutable_systems()) {
     system.mutable_with()->mutable_axes()->add_encoding(system.with().training().batch_size() == 8 ? "rope" : "none");
   }
@@ -145,7 +145,7 @@ TEST(VaryingSettingsTest, SystemsThatAlsoHaveEncodingsOrInputsOfTheirOwnAreCalle
 }
 
 TEST(VaryingSettingsTest, AnAxisIsCountedInTheSystemsThatAreLeft) {
-  v1::SweepSpec spec = Grid();
+  v1::SweepSpec spec = GridSweep();
   for (int i = 0; i < 4; ++i) {
     v1::Axes& axes = *spec.mutable_systems(i)->mutable_with()->mutable_axes();
     axes.add_learning_rate(1e-3);
@@ -162,7 +162,7 @@ TEST(VaryingSettingsTest, AnAxisIsCountedInTheSystemsThatAreLeft) {
 }
 
 TEST(VaryingSettingsTest, AGridHasEachCombinationAndNothingElse) {
-  v1::SweepSpec spec = Grid();
+  v1::SweepSpec spec = GridSweep();
   EXPECT_TRUE(IsGridOfSettings(SystemSettings(spec), {}));
   v1::SweepSpec part = spec;
   part.mutable_systems()->RemoveLast();
