@@ -25,6 +25,9 @@ inline constexpr std::string_view kStateToRun =
     "iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded'), "
     "'waiting', 'queued')";
 
+// The statement by which jobs that have failed are to run again, with fresh counters and out of their split groups: those for which `which`, a condition on `jobs`, holds.
+std::string RetryFailedWhere(std::string_view which);
+
 // The num of a requirement's row, which is made when there is none.
 absl::StatusOr<int64_t> FindOrAddRequirement(sql::Transaction& tx, const Requirement& requirement);
 // The num of a pack key's row, which is made when there is none.

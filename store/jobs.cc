@@ -162,6 +162,10 @@ absl::StatusOr<int64_t> FindOrAddPackKey(sql::Transaction& tx, std::string_view 
   return tx.connection().LastInsertRow();
 }
 
+std::string RetryFailedWhere(std::string_view which) {
+  return fmt::format("UPDATE jobs SET failures = 0, losses = 0, failure = '', split_group = 0, state = {} WHERE state = 'failed' AND {}", kStateToRun, which);
+}
+
 absl::Status ExactlyOne(const absl::StatusOr<int>& changed, std::string_view what) {
   RETURN_IF_ERROR(changed.status());
   if (*changed != 1) return absl::InternalError(fmt::format("{}: {} rows fit", what, *changed));

@@ -101,8 +101,8 @@ struct Positions {
   int64_t from = 0;
   int64_t to = int64_t{1} << 40;  // The first behind them.
 };
-// Computes `wanted` and `priority` anew for the unfinished jobs of a sweep: a job is wanted while a live sweep has it, with the
-// highest priority among those.
+// Computes `wanted` and `priority` anew for the unfinished jobs of a sweep: a job is wanted while a live sweep has it that has not given it up
+// (given_up.h), with the highest priority among those. What is given up counts as not there for those below, too.
 absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep, Positions part = {});
 // The same of one job, which a sweep has got; and if a live or paused sweep has it, it is cancelled no more.
 absl::Status SettleJob(sql::Transaction& tx, int64_t job);
@@ -120,7 +120,8 @@ absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx,
 // cancelled -> queued, or waiting when an input is not there, for the jobs of a sweep that is not cancelled, and for those that are
 // wanted; how many. `wanted` must have been computed before.
 absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});
-// failed -> queued or waiting, with fresh counters and out of their split groups, for the jobs of a sweep; how many.
+// failed -> queued or waiting, with fresh counters and out of their split groups, for the jobs of a sweep; how many. Where the sweep has given some up, such
+// of them are wanted again (TryJobsAgain), and must follow.
 absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});
 
 // What has changed with some jobs of a sweep.
@@ -129,7 +130,9 @@ struct Settled {
   std::vector<int64_t> running{};  // Attempts that have some of them: their workers may have to stop, or to go on.
   bool more = false;               // There are others that do not follow yet.
 };
-// Makes the next of a sweep's jobs, `most` at a time, follow its state and priority.
+// Makes a part of a sweep's jobs follow its state and priority, and what it has given up. `more` is of no meaning.
+absl::StatusOr<Settled> SettlePart(sql::Transaction& tx, const SweepRow& sweep, Positions part);
+// The next of them, `most` at a time, and notes how far it has come.
 absl::StatusOr<Settled> SettleJobs(sql::Transaction& tx, const SweepRow& sweep, int64_t most);
 // Some of its jobs need others: the states of all must change at once.
 absl::StatusOr<bool> SweepHasInputs(sql::Connection& db, int64_t sweep);

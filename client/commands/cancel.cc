@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/listings.h"
+#include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/output/text.h"
 
@@ -16,24 +19,33 @@ class Cancel final : public Command {
   CommandInfo Info() const override {
     return {
         .group = kGroupSteer,
-        .summary = "Give a sweep up; results that are there stay",
+        .summary = "Give a sweep up, or some of its jobs; results that are there stay",
         .details =
             "Jobs that no other sweep wants are dropped, running ones too, and their checkpoints go, also those of failed jobs.\n"
             "Submitting the sweep again revives them; they begin anew. To go on later from where they are, 'longreach pause'.\n"
+            "With --only the jobs that it names are cancelled, and those that need them; the sweep goes on without them, and is done when its\n"
+            "other jobs are. 'longreach retry --only' queues them again, and so does submitting the sweep again.\n"
             "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
-        .examples = "longreach cancel last",
+        .examples = "longreach cancel last\nlongreach cancel last --only learning_rate=1e-3 --only encoding=rope,alibi",
         .more_formats = kAllFormats};
   }
-  void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_); }
+  void AddOptions(CLI::App& app) override {
+    AddSweepArgument(app, sweep_);
+    AddOnlyOption(app, only_);
+  }
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     ASSIGN_OR_RETURN(const v1::Sweep before, FindSweep(*connection, sweep_));
-    ASSIGN_OR_RETURN(const v1::Sweep after, Steer(*connection, sweep_, v1::SteerSweepRequest::ACTION_CANCEL));
+    const bool some = !only_.empty();
+    ASSIGN_OR_RETURN(const v1::Sweep after, some ? SteerJobs(*connection, sweep_, v1::SteerSweepRequest::ACTION_CANCEL_JOBS, only_)
+                                                 : Steer(*connection, sweep_, v1::SteerSweepRequest::ACTION_CANCEL));
     PrintSweep(session, after);
+    if (some) SayWhatGoesOn(session, after);
     if (const int64_t dropped = Dropped(before, after); dropped > 0) {
-      session.Say(fmt::format("{} {} running: what they had done is dropped, with their checkpoints. 'longreach pause' would have kept it; submitting the sweep "
-                              "again begins them anew",
-                              Count(dropped, "job"), dropped == 1 ? "was" : "were"));
+      const bool one = dropped == 1;
+      session.Say(fmt::format("{} {} running: what {} had done is dropped, with {} checkpoints. 'longreach pause' would have kept it; {} begins {} anew",
+                              Count(dropped, "job"), one ? "was" : "were", one ? "it" : "they", one ? "its" : "their",
+                              some ? "a retry" : "submitting the sweep again", one ? "it" : "them"));
     }
     return kDone;
   }
@@ -45,7 +57,15 @@ class Cancel final : public Command {
     return std::min<int64_t>(before.counts().leased() - after.counts().leased(), after.counts().cancelled() - before.counts().cancelled());
   }
 
+  static void SayWhatGoesOn(Session& session, const v1::Sweep& after) {
+    const int32_t jobs = after.jobs_steered();
+    if (jobs == 0) return session.Say("none of these jobs was left to cancel");
+    session.Say(fmt::format("{} {} cancelled, and the sweep goes on without {}; 'longreach retry {} --only ...{}' queues {} again", Count(jobs, "job"),
+                            jobs == 1 ? "is" : "are", jobs == 1 ? "it" : "them", ShortId(after.id()), WhereFlags(session), jobs == 1 ? "it" : "them"));
+  }
+
   std::string sweep_;
+  std::vector<std::string> only_;
 };
 
 }  // namespace

@@ -60,7 +60,11 @@ int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& swe
     session.Say(fmt::format("sweep {} is cancelled; {} of its jobs {} another sweep's too, and {} on", Printable(sweep.name()), Thousands(open),
                             open == 1 ? "is" : "are", open == 1 ? "goes" : "go"));
   }
-  if (counts.cancelled() > 0) {
+  if (counts.cancelled() > 0 && sweep.state() != "cancelled") {
+    session.Say(fmt::format("{} of the {} of sweep {} {} cancelled; 'longreach retry {} --only ...{}' queues some again, and submitting the sweep again all",
+                            Thousands(counts.cancelled()), Count(sweep.jobs(), "job"), Printable(sweep.name()), counts.cancelled() == 1 ? "was" : "were",
+                            ShortId(sweep.id()), WhereFlags(session)));
+  } else if (counts.cancelled() > 0) {
     session.Say(fmt::format("sweep {} was cancelled: {} of its {} {} no result; submit it again to go on", Printable(sweep.name()), Thousands(counts.cancelled()),
                             Count(sweep.jobs(), "job"), counts.cancelled() == 1 ? "has" : "have"));
   }

@@ -128,6 +128,14 @@ absl::StatusOr<v1::Sweep> Steer(Connection& connection, const std::string& sweep
   return connection.Call(&Connection::Stub::SteerSweep, request, std::chrono::minutes(10));
 }
 
+absl::StatusOr<v1::Sweep> SteerJobs(Connection& connection, const std::string& sweep, v1::SteerSweepRequest::Action action, const std::vector<std::string>& only) {
+  v1::SteerSweepRequest request;
+  request.set_sweep(sweep);
+  request.set_action(action);
+  for (const std::string& one : only) request.add_only(one);
+  return connection.Call(&Connection::Stub::SteerSweep, request, std::chrono::minutes(10));
+}
+
 absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
                                v1::SteerSweepRequest::Action action, int priority) {
   ASSIGN_OR_RETURN(Connection * connection, session.Connect());

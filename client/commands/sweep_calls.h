@@ -34,7 +34,9 @@ absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const s
 
 // Calls SteerSweep; the sweep after it.
 absl::StatusOr<v1::Sweep> Steer(Connection& connection, const std::string& sweep, v1::SteerSweepRequest::Action action, int priority = 0);
-// The same, and prints the sweep.
+// The same of some of its jobs, as --only names them.
+absl::StatusOr<v1::Sweep> SteerJobs(Connection& connection, const std::string& sweep, v1::SteerSweepRequest::Action action, const std::vector<std::string>& only);
+// As Steer(), and prints the sweep.
 absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
                                v1::SteerSweepRequest::Action action, int priority = 0);
 

@@ -110,7 +110,7 @@ std::vector<std::string> Explain(const JobFacts& facts) {
     if (!facts.sweep.empty()) out.push_back(fmt::format("'longreach retry {}' gives the failed jobs of its sweep another chance.", facts.sweep));
     ExplainInputs(facts, out);
   } else {
-    out.push_back("It was cancelled with its sweep; submitting that sweep again revives it.");
+    out.push_back("It was cancelled, with its sweep or alone; submitting that sweep again revives it, and so does 'longreach retry SWEEP --only ...' where the sweep goes on.");
   }
   ExplainHistory(facts, out);
   return out;

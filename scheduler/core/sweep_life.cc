@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace longreach::core {
 
 absl::StatusOr<SweepState> Pause(SweepState before) {
@@ -19,6 +21,13 @@ absl::StatusOr<SweepState> Resume(SweepState before) {
 absl::Status CheckRetry(SweepState state) {
   if (state != SweepState::kCancelled) return absl::OkStatus();
   return absl::FailedPreconditionError("the sweep is cancelled; submit it again first, then retry its failed jobs");
+}
+
+absl::Status CheckCancelJobs(SweepState state, int64_t to_come) {
+  if (state == SweepState::kCancelled) return absl::FailedPreconditionError("the sweep is cancelled, and all of its jobs that no other sweep wants with it");
+  if (to_come == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("{} of its jobs {} to come yet, some of which may be meant; ask again once all are there", to_come, to_come == 1 ? "is" : "are"));
 }
 
 Demand DemandOf(std::span<const Claim> claims) {

@@ -1,7 +1,8 @@
 // Steering a sweep: live, paused or cancelled; and what a sweep's states mean for its jobs. Any sweep can be cancelled, and submitting it (again)
-// makes it live, whatever it was.
+// makes it live, whatever it was. Some of its jobs can be cancelled alone: then the sweep has no claim to them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "proto/base/status.h"
@@ -14,6 +15,8 @@ absl::StatusOr<SweepState> Pause(SweepState before);
 absl::StatusOr<SweepState> Resume(SweepState before);
 // Whether failed jobs may be retried: not in a cancelled sweep, which nobody waits for.
 absl::Status CheckRetry(SweepState state);
+// Whether some of its jobs may be cancelled alone: not of a cancelled sweep, and not while jobs of it are to come, some of which may be meant.
+absl::Status CheckCancelJobs(SweepState state, int64_t to_come);
 
 // One sweep that has a job.
 struct Claim {

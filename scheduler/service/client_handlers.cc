@@ -7,6 +7,7 @@
 #include "scheduler/service/query_sweeps.h"
 #include "scheduler/service/query_table.h"
 #include "scheduler/service/query_workers.h"
+#include "scheduler/service/some_jobs.h"
 #include "scheduler/service/watch.h"
 
 namespace longreach::service {
@@ -91,7 +92,18 @@ grpc::ServerUnaryReactor* ClientHandlers::ListMeasurements(Context* context, con
 
 grpc::ServerUnaryReactor* ClientHandlers::SteerSweep(Context* context, const v1::SteerSweepRequest* request, v1::Sweep* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  engine_.SteerSweep(*request, Into(reactor, reply), By(*context));
+  const auto steer = [this, request, reactor, reply, by = By(*context)] { engine_.SteerSweep(*request, Into(reactor, reply), by); };
+  if (!IsOfSomeJobs(request->action())) {
+    steer();
+    return reactor;
+  }
+  // Whether there are such jobs may take a look at each of them, for which the writer has no time.
+  threads_.long_calls.Post([this, request, reactor, steer] {
+    absl::StatusOr<store::Snapshot> snapshot = store_.Read();
+    const absl::Status checked = snapshot.ok() ? CheckSomeJobs(snapshot->db(), *request, threads_.stop) : snapshot.status();
+    if (checked.ok()) steer();
+    else reactor->Finish(ToGrpc(checked));
+  });
   return reactor;
 }
 

@@ -216,9 +216,16 @@ class Engine {
 
   // steering.cc: what clients change.
   // Within an event: what a client asks of a sweep; with many jobs, what is left to do in slices.
-  absl::StatusOr<NextSlice> Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1::SteerSweepRequest& request, Effects& effects);
-  // Its part for failed jobs.
-  absl::StatusOr<NextSlice> Retry(sql::Transaction& tx, const store::SweepRow& sweep, Effects& effects) const;
+  // `jobs`: how many it has cancelled or queued again, where it says so.
+  absl::StatusOr<NextSlice> Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1::SteerSweepRequest& request,
+                                  const std::shared_ptr<std::optional<int>>& jobs, Effects& effects);
+  // What is done with a part of a sweep's jobs, which is the last or not.
+  using Part = std::function<absl::Status(sql::Transaction& tx, const store::SweepRow& now, store::Positions part, bool last, Effects& effects)>;
+  // Its parts for failed jobs, and for jobs that are named.
+  Part Retry(const std::shared_ptr<std::optional<int>>& jobs) const;
+  absl::StatusOr<Part> SteerJobs(const store::SweepRow& sweep, const v1::SteerSweepRequest& request, const std::shared_ptr<std::optional<int>>& jobs) const;
+  // All jobs of a sweep at once, or in slices. Nothing is remembered of this: when it breaks off, whoever asked is told so, and asks again.
+  absl::StatusOr<NextSlice> InParts(sql::Transaction& tx, const store::SweepRow& sweep, const Part& part, Effects& effects) const;
   void SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done,
                       bool bulk = false);
   // The same for what changes nothing of which jobs may be leased, and in which order.

@@ -1,5 +1,7 @@
 #include "scheduler/service/members.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -32,6 +34,14 @@ Only::Only(const v1::SweepSpec& spec, const Members& members, std::vector<TableF
   }
   std::vector<SettingsByJob> values = experiments::SettingsOfSystems(spec, paths);
   for (size_t i = 0; i < values.size(); ++i) settings_.emplace(members.systems.empty() ? "" : members.systems[i].name, std::move(values[i]));
+}
+
+absl::StatusOr<Only> Only::OfJobs(const google::protobuf::RepeatedPtrField<std::string>& texts, const v1::SweepSpec& spec, const Members& members) {
+  ASSIGN_OR_RETURN(std::vector<TableFilter> filters, TableFilter::AllOf(texts, "only"));
+  for (const TableFilter& one : filters) {
+    if (one.IsOfValues()) return absl::InvalidArgumentError(fmt::format("only: '{}' tells values of a job apart, not jobs; leave it out, or see the values with 'longreach results SWEEP --jobs'", one.axis()));
+  }
+  return Only(spec, members, std::move(filters));
 }
 
 bool Only::AllAreListed(const v1::SweepSpec& spec) const {

@@ -37,6 +37,9 @@ class Only {
   Only() = default;  // All.
   Only(const v1::SweepSpec& spec, const Members& members, std::vector<TableFilter> filters);
 
+  // By ListJobsRequest::only. INVALID_ARGUMENT: one is none, or tells values of a job apart.
+  static absl::StatusOr<Only> OfJobs(const google::protobuf::RepeatedPtrField<std::string>& texts, const v1::SweepSpec& spec, const Members& members);
+
   // INVALID_ARGUMENT: a value that no job of the sweep has, in whatever state. Slices are known only once they were measured. Reads jobs only if `spec`,
   // the sweep's, does not list all values by itself.
   absl::Status Check(sql::Connection& db, const v1::SweepSpec& spec, const Members& members);

@@ -17,12 +17,20 @@ std::string Jobs(int jobs) { return Count(jobs, "job"); }
 
 double Seconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
+std::string Named(const v1::SteerSweepRequest& request) {
+  std::string named;
+  for (const std::string& one : request.only()) named += (named.empty() ? "" : ", ") + one;
+  return ForLog(named);
+}
+
 std::string Asked(const store::SweepRow& before, const v1::SteerSweepRequest& request) {
   switch (request.action()) {
     case v1::SteerSweepRequest::ACTION_PAUSE: return "is paused";
     case v1::SteerSweepRequest::ACTION_RESUME: return "is resumed";
     case v1::SteerSweepRequest::ACTION_CANCEL: return "is cancelled";
     case v1::SteerSweepRequest::ACTION_RETRY: return fmt::format("is retried, with {} that failed,", Jobs(before.counts.failed));
+    case v1::SteerSweepRequest::ACTION_CANCEL_JOBS: return fmt::format("goes on without its jobs of {}, which are cancelled", Named(request));
+    case v1::SteerSweepRequest::ACTION_RETRY_JOBS: return fmt::format("has its jobs of {} retried", Named(request));
     default: return fmt::format("gets the priority {} in place of {}", request.priority(), before.priority);
   }
 }

@@ -17,6 +17,7 @@
 #include "store/apart.h"
 #include "store/artifacts.h"
 #include "store/attempts.h"
+#include "store/given_up.h"
 #include "store/reading.h"
 #include "store/sweeps.h"
 #include "store/workers.h"
@@ -68,7 +69,10 @@ absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow&
 
   ASSIGN_OR_RETURN(std::vector<store::SweepRow> sweeps, store::SweepsOfJob(db, job.num));
   std::vector<core::Claim> claims;
-  for (const store::SweepRow& sweep : sweeps) claims.push_back({.state = sweep.state, .priority = sweep.priority});
+  for (const store::SweepRow& sweep : sweeps) {
+    ASSIGN_OR_RETURN(const bool given_up, store::HasGivenUp(db, sweep.num, job.num));
+    if (!given_up) claims.push_back({.state = sweep.state, .priority = sweep.priority});
+  }
   facts.demand = core::DemandOf(claims);
   const auto retried = std::ranges::find_if(sweeps, [](const store::SweepRow& sweep) { return core::CheckRetry(sweep.state).ok(); });
   if (retried != sweeps.end()) facts.sweep = ShortId(retried->id);

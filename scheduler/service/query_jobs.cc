@@ -120,15 +120,11 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
   ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
   ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));
-  ASSIGN_OR_RETURN(std::vector<TableFilter> filters, TableFilter::AllOf(request.only(), "only"));
-  for (const TableFilter& one : filters) {
-    if (one.IsOfValues()) return absl::InvalidArgumentError(fmt::format("only: '{}' tells values of a job apart, not jobs; leave it out, or see the values with 'longreach results SWEEP --jobs'", one.axis()));
-  }
   const int limit = std::min(request.limit() == 0 ? kJobsInPage : request.limit(), kMaxJobsInPage);
   Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
   // One more than asked for says whether there is another page.
-  if (filters.empty()) members.at_once = limit + 1;
-  Only only(spec, members, std::move(filters));
+  if (request.only().empty()) members.at_once = limit + 1;
+  ASSIGN_OR_RETURN(Only only, Only::OfJobs(request.only(), spec, members));
   // Later pages are of the same question, and need not read all jobs for it again.
   if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, spec, members));
   int looked_at = 0;

@@ -14,9 +14,7 @@
 
 namespace longreach::service {
 
-absl::StatusOr<bool> SettleNext(sql::Transaction& tx, int64_t num, int64_t most, WallTime now, Effects& effects) {
-  ASSIGN_OR_RETURN(const store::SweepRow sweep, store::GetSweep(tx, num));
-  ASSIGN_OR_RETURN(const store::Settled settled, store::SettleJobs(tx, sweep, most));
+absl::Status Follow(sql::Transaction& tx, const store::Settled& settled, WallTime now, Effects& effects) {
   RETURN_IF_ERROR(DropMembers(tx, settled.dropped, now, effects));
   // Packs have to stop after a checkpoint, or may go on that were told to.
   for (const int64_t id : settled.running) {
@@ -25,6 +23,13 @@ absl::StatusOr<bool> SettleNext(sql::Transaction& tx, int64_t num, int64_t most,
   }
   // Whatever its state is now: which sweeps a worker gets no jobs of depends on which of them are live.
   effects.work = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> SettleNext(sql::Transaction& tx, int64_t num, int64_t most, WallTime now, Effects& effects) {
+  ASSIGN_OR_RETURN(const store::SweepRow sweep, store::GetSweep(tx, num));
+  ASSIGN_OR_RETURN(const store::Settled settled, store::SettleJobs(tx, sweep, most));
+  RETURN_IF_ERROR(Follow(tx, settled, now, effects));
   return settled.more;
 }
 

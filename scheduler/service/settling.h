@@ -16,6 +16,8 @@ namespace longreach::service {
 // changes at once: a job must not wait for one that has been cancelled.
 absl::StatusOr<bool> Settle(sql::Transaction& tx, const store::SweepRow& sweep, int64_t most, WallTime now, Effects& effects);
 absl::StatusOr<bool> SettleNext(sql::Transaction& tx, int64_t sweep, int64_t most, WallTime now, Effects& effects);
+// What has changed with jobs of a sweep is told to the attempts that have them, and to their workers.
+absl::Status Follow(sql::Transaction& tx, const store::Settled& settled, WallTime now, Effects& effects);
 // Whether all jobs of a sweep go in one event: they are `most` at most, or some need others.
 absl::StatusOr<bool> GoesInOneEvent(sql::Connection& db, const store::SweepRow& sweep, int64_t most);
 

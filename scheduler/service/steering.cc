@@ -8,6 +8,8 @@
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "scheduler/service/settling.h"
+#include "scheduler/service/some_jobs.h"
+#include "store/given_up.h"
 
 namespace longreach::service {
 namespace {
@@ -49,29 +51,54 @@ void Engine::SubmitBeside(std::function<absl::Status(sql::Transaction&, Effects&
            .bulk = bulk});
 }
 
-absl::StatusOr<Engine::NextSlice> Engine::Retry(sql::Transaction& tx, const store::SweepRow& sweep, Effects& effects) const {
-  RETURN_IF_ERROR(core::CheckRetry(sweep.state));
-  effects.work = true;
+Engine::Part Engine::Retry(const std::shared_ptr<std::optional<int>>& jobs) const {
+  return [this, jobs](sql::Transaction& tx, const store::SweepRow& now, store::Positions part, bool, Effects& effects) -> absl::Status {
+    RETURN_IF_ERROR(core::CheckRetry(now.state));
+    ASSIGN_OR_RETURN(const bool any_given_up, store::AnyGivenUp(tx, now.num));
+    ASSIGN_OR_RETURN(const int retried, store::RetryFailedJobs(tx, now.num, part));
+    *jobs = jobs->value_or(0) + retried;
+    effects.work = true;
+    if (!any_given_up) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const store::Settled settled, store::SettlePart(tx, now, part));
+    return Follow(tx, settled, clock_.Wall(), effects);
+  };
+}
+
+absl::StatusOr<Engine::Part> Engine::SteerJobs(const store::SweepRow& sweep, const v1::SteerSweepRequest& request,
+                                               const std::shared_ptr<std::optional<int>>& jobs) const {
+  ASSIGN_OR_RETURN(SomeJobs named, SomeJobs::Of(sweep, request));
+  return [this, jobs, some = std::make_shared<SomeJobs>(std::move(named))](sql::Transaction& tx, const store::SweepRow& now, store::Positions part, bool last,
+                                                                            Effects& effects) -> absl::Status {
+    ASSIGN_OR_RETURN(const store::Settled settled, some->Steer(tx, now, part));
+    RETURN_IF_ERROR(Follow(tx, settled, clock_.Wall(), effects));
+    if (!last) return absl::OkStatus();
+    ASSIGN_OR_RETURN(*jobs, some->Steered());
+    return absl::OkStatus();
+  };
+}
+
+absl::StatusOr<Engine::NextSlice> Engine::InParts(sql::Transaction& tx, const store::SweepRow& sweep, const Part& part, Effects& effects) const {
   const int64_t most = options_.jobs_settled_in_slice;
   ASSIGN_OR_RETURN(const bool at_once, GoesInOneEvent(tx, sweep, most));
   if (at_once) {
-    RETURN_IF_ERROR(store::RetryFailedJobs(tx, sweep.num).status());
+    RETURN_IF_ERROR(part(tx, sweep, {}, /*last=*/true, effects));
     return NextSlice();
   }
-  // Nothing is remembered of this: when it breaks off, whoever asked is told so, and asks again.
-  return [most, num = sweep.num, at = std::make_shared<int64_t>(0)](sql::Transaction& in, Effects& then) -> absl::StatusOr<bool> {
+  return [part, most, num = sweep.num, at = std::make_shared<int64_t>(0)](sql::Transaction& in, Effects& then) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const store::SweepRow now, store::GetSweep(in, num));
-    RETURN_IF_ERROR(core::CheckRetry(now.state));
-    RETURN_IF_ERROR(store::RetryFailedJobs(in, num, {.from = *at, .to = *at + most}).status());
-    *at += most;
-    then.work = true;
+    const store::Positions next{.from = *at, .to = *at + most};
+    RETURN_IF_ERROR(part(in, now, next, next.to >= now.there(), then));
+    *at = next.to;
     return *at < now.there();
   };
 }
 
 absl::StatusOr<Engine::NextSlice> Engine::Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1::SteerSweepRequest& request,
-                                                Effects& effects) {
+                                                const std::shared_ptr<std::optional<int>>& jobs, Effects& effects) {
   const int64_t most = options_.jobs_settled_in_slice;
+  if (!request.only().empty() && !IsOfSomeJobs(request.action())) {
+    return absl::InvalidArgumentError("only: some jobs of a sweep can be cancelled or retried alone, by ACTION_CANCEL_JOBS or ACTION_RETRY_JOBS; leave it out for the whole sweep");
+  }
   switch (request.action()) {
     case v1::SteerSweepRequest::ACTION_PAUSE:
     case v1::SteerSweepRequest::ACTION_RESUME:
@@ -84,7 +111,15 @@ absl::StatusOr<Engine::NextSlice> Engine::Steer(sql::Transaction& tx, const stor
       RETURN_IF_ERROR(store::SetSweepPriority(tx, sweep.num, request.priority()));
       break;
     case v1::SteerSweepRequest::ACTION_RETRY:
-      return Retry(tx, sweep, effects);
+      RETURN_IF_ERROR(core::CheckRetry(sweep.state));
+      return InParts(tx, sweep, Retry(jobs), effects);
+    case v1::SteerSweepRequest::ACTION_RETRY_JOBS:
+    case v1::SteerSweepRequest::ACTION_CANCEL_JOBS: {
+      const bool cancels = request.action() == v1::SteerSweepRequest::ACTION_CANCEL_JOBS;
+      RETURN_IF_ERROR(cancels ? core::CheckCancelJobs(sweep.state, sweep.to_come) : core::CheckRetry(sweep.state));
+      ASSIGN_OR_RETURN(const Part part, SteerJobs(sweep, request, jobs));
+      return InParts(tx, sweep, part, effects);
+    }
     default:
       return absl::InvalidArgumentError(fmt::format("action: {} is no action of this version", static_cast<int>(request.action())));
   }
@@ -98,7 +133,15 @@ void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer,
     int64_t sweep = 0;
     bool is_remembered = false;  // What is asked for, so that it goes on by itself when it breaks off.
     NextSlice next;
+    std::shared_ptr<std::optional<int>> jobs = std::make_shared<std::optional<int>>();
     v1::Sweep reply;
+
+    absl::Status Look(sql::Connection& db) {
+      ASSIGN_OR_RETURN(const store::SweepRow after, store::GetSweep(db, sweep));
+      reply = ToSweep(after);
+      if (*jobs) reply.set_jobs_steered(**jobs);
+      return absl::OkStatus();
+    }
   };
   auto steered = std::make_shared<Steered>();
   const auto finish = [steered, answer = std::move(answer)](const absl::Status& status) {
@@ -109,20 +152,17 @@ void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer,
       [this, request = std::move(request), steered, by](sql::Transaction& tx, Effects& effects) -> absl::Status {
         ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(tx, request.sweep()));
         steered->sweep = sweep.num;
-        steered->is_remembered = request.action() != v1::SteerSweepRequest::ACTION_RETRY;
-        ASSIGN_OR_RETURN(steered->next, Steer(tx, sweep, request, effects));
+        steered->is_remembered = request.action() != v1::SteerSweepRequest::ACTION_RETRY && !IsOfSomeJobs(request.action());
+        ASSIGN_OR_RETURN(steered->next, Steer(tx, sweep, request, steered->jobs, effects));
         effects.news.push_back(SweepSteered(sweep, request, by));
-        ASSIGN_OR_RETURN(store::SweepRow after, store::GetSweep(tx, sweep.num));
-        steered->reply = ToSweep(after);
-        return absl::OkStatus();
+        return steered->Look(tx);
       },
       [this, steered, finish](const absl::Status& status) {
         if (!status.ok() || !steered->next) return finish(status);
         InSlices(
             [steered](sql::Transaction& tx, Effects& effects) -> absl::StatusOr<bool> {
               ASSIGN_OR_RETURN(const bool more, steered->next(tx, effects));
-              ASSIGN_OR_RETURN(const store::SweepRow after, store::GetSweep(tx, steered->sweep));
-              steered->reply = ToSweep(after);
+              RETURN_IF_ERROR(steered->Look(tx));
               return more;
             },
             steered->is_remembered, [this, steered, finish](const absl::Status& all) {

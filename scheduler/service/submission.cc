@@ -15,6 +15,7 @@
 #include "scheduler/service/replies.h"
 #include "scheduler/service/settling.h"
 #include "scheduler/service/slice.h"
+#include "store/given_up.h"
 
 namespace longreach::service {
 namespace {
@@ -41,8 +42,9 @@ absl::Status SubmitAgain(sql::Transaction& tx, const store::SweepRow& before, bo
   if (!how.aside) RETURN_IF_ERROR(store::SetSweepAsked(tx, before.num, now));
   if (how.priority) RETURN_IF_ERROR(store::SetSweepPriority(tx, before.num, *how.priority));
   if (!how.table.empty()) RETURN_IF_ERROR(store::SetSweepTable(tx, before.num, how.table));
+  ASSIGN_OR_RETURN(const int given_up, store::ForgetGivenUp(tx, before.num));
   // Else its jobs are wanted, and none of them is cancelled.
-  if (before.state != SweepState::kLive || how.priority) RETURN_IF_ERROR(Settle(tx, before, most, now, effects).status());
+  if (before.state != SweepState::kLive || how.priority || given_up > 0) RETURN_IF_ERROR(Settle(tx, before, most, now, effects).status());
   if (has_inputs) {
     ASSIGN_OR_RETURN(const std::vector<int64_t> with_inputs, store::SweepJobsWithInputs(tx, before.num));
     for (const int64_t job : with_inputs) RETURN_IF_ERROR(SettleInputs(tx, job, effects));

@@ -102,12 +102,13 @@ FROM (
 WHERE kept <> counted
 ORDER BY num;
 
--- check: a job is wanted while a live sweep has it, with the highest priority among those, once it follows all of its sweeps
+-- check: a job is wanted while a live sweep has it that has not given it up, with the highest priority among those, once it follows all of its sweeps
 SELECT 'job ' || substr(j.id, 1, 8) || ' has wanted = ' || j.wanted || ' and priority ' || j.priority
        || ', its live sweeps say ' || (w.live > 0) || ' and ' || w.priority
 FROM jobs AS j JOIN (
   SELECT q.num, count(s.num) AS live, ifnull(max(s.priority), 0) AS priority
   FROM jobs AS q LEFT JOIN sweep_jobs AS sj ON sj.job = q.num LEFT JOIN sweeps AS s ON s.num = sj.sweep AND s.state = 'live'
+    AND NOT EXISTS (SELECT 1 FROM given_up AS g WHERE g.sweep = sj.sweep AND g.job = sj.job)
   WHERE q.state <> 'succeeded' GROUP BY q.num) AS w ON w.num = j.num
 WHERE (j.wanted <> (w.live > 0) OR j.priority <> w.priority)
   AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = j.num AND sj.position >= s.unsettled_from)
@@ -116,6 +117,17 @@ ORDER BY j.num;
 -- check: what is wanted is not cancelled
 SELECT 'job ' || substr(id, 1, 8) || ' is cancelled, but a live sweep wants it'
 FROM jobs WHERE state = 'cancelled' AND wanted = 1 ORDER BY num;
+
+-- check: a sweep that has given a job up has it, and wants nothing that needs it
+SELECT 'sweep ' || substr(s.id, 1, 8) || ' has given up job ' || substr(j.id, 1, 8) || ', which is none of its jobs'
+FROM given_up AS g JOIN sweeps AS s ON s.num = g.sweep JOIN jobs AS j ON j.num = g.job
+WHERE NOT EXISTS (SELECT 1 FROM sweep_jobs AS sj WHERE sj.sweep = g.sweep AND sj.job = g.job)
+UNION ALL
+SELECT 'sweep ' || substr(s.id, 1, 8) || ' has given up job ' || substr(j.id, 1, 8) || ', and wants job ' || substr(d.id, 1, 8) || ', which needs it'
+FROM given_up AS g JOIN sweeps AS s ON s.num = g.sweep JOIN jobs AS j ON j.num = g.job
+JOIN job_inputs AS i ON i.source = g.job JOIN jobs AS d ON d.num = i.job JOIN sweep_jobs AS sj ON sj.sweep = g.sweep AND sj.job = d.num
+WHERE j.state <> 'succeeded' AND d.state <> 'succeeded' AND NOT EXISTS (SELECT 1 FROM given_up AS o WHERE o.sweep = g.sweep AND o.job = d.num)
+ORDER BY 1;
 
 -- check: a job waits exactly while an input is not there
 SELECT 'job ' || substr(j.id, 1, 8) || ' is ' || j.state || ', but ' || iif(j.state = 'waiting', 'all', 'not all')

@@ -424,53 +424,6 @@ TEST_F(CommandTest, JobsFollowsAllPages) {
   EXPECT_EQ(nlohmann::json::parse(Run({"jobs", "last", "-o", "json"}).out)["jobs"].size(), 0u);
 }
 
-TEST_F(CommandTest, SteeringSaysWhatToWhom) {
-  const std::map<std::string, v1::SteerSweepRequest::Action> actions = {
-      {"pause", v1::SteerSweepRequest::ACTION_PAUSE},
-      {"resume", v1::SteerSweepRequest::ACTION_RESUME},
-      {"cancel", v1::SteerSweepRequest::ACTION_CANCEL},
-      {"retry", v1::SteerSweepRequest::ACTION_RETRY}};
-  for (const auto& [name, action] : actions) {
-    Run({name, "mine"});
-    EXPECT_EQ(scheduler_.steered.action(), action);
-    EXPECT_EQ(scheduler_.steered.sweep(), "mine");
-  }
-  Run({"priority", "mine", "-5"});
-  EXPECT_EQ(scheduler_.steered.action(), v1::SteerSweepRequest::ACTION_SET_PRIORITY);
-  EXPECT_EQ(scheduler_.steered.priority(), -5);
-  EXPECT_THAT(Run({"drain", "gpu-1"}).out, HasSubstr("gpu-1 is draining"));
-  EXPECT_THAT(Run({"drain", "gpu-1", "--undo"}).out, HasSubstr("gpu-1 is active"));
-  EXPECT_EQ(scheduler_.steered_worker.worker(), "gpu-1");
-}
-
-TEST_F(CommandTest, RetrySaysWhatItDoesNotTryAgain) {
-  scheduler_.sweep.mutable_counts()->set_failed(0);
-  scheduler_.sweep.mutable_counts()->set_diverged(2);
-
-  const Outcome outcome = Run({"retry", "mine"});
-
-  EXPECT_EQ(outcome.code, kDone);
-  EXPECT_THAT(outcome.err, HasSubstr("none of its jobs has failed\n2 jobs diverged, which is a result"));
-  scheduler_.sweep.mutable_counts()->set_failed(1);
-  scheduler_.sweep.mutable_counts()->set_diverged(0);
-  EXPECT_EQ(Run({"retry", "mine"}).err, "");
-  scheduler_.sweep.mutable_counts()->set_failed(0);
-  scheduler_.refusals["SteerSweep"] = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "sweep mine is cancelled");
-  EXPECT_EQ(Run({"retry", "mine"}).err, "error: sweep mine is cancelled\n");
-}
-
-TEST_F(CommandTest, CancelSaysWhatItHasDropped) {
-  scheduler_.sweep.mutable_counts()->set_leased(5);
-  scheduler_.sweep.mutable_counts()->set_cancelled(1);
-  // Of those that ran one has succeeded meanwhile, and one is another sweep's too and goes on.
-  scheduler_.when_steered = [this] {
-    scheduler_.sweep.mutable_counts()->set_leased(1);
-    scheduler_.sweep.mutable_counts()->set_cancelled(4);
-  };
-  EXPECT_THAT(Run({"cancel", "mine"}).err, StartsWith("3 jobs were running: what they had done is dropped, with their checkpoints. 'longreach pause' would have kept it"));
-  EXPECT_EQ(Run({"cancel", "mine"}).err, "") << "nothing ran that is not run on";
-}
-
 TEST_F(CommandTest, AnOutputFormatOfTheEnvironmentIsOnlyAWish) {
   const Outcome outcome =
       RunCommandLine({"status", "--scheduler", scheduler_.address()}, {{"LONGREACH_OUTPUT", "csv"}});

@@ -108,6 +108,23 @@ TEST_F(WatchTest, ACancelledSweepIsToldToHaveBeenCancelledBySomebody) {
   }
 }
 
+TEST_F(WatchTest, JobsThatWereCancelledAloneAreToldOfASweepThatIsNot) {
+  v1::SweepUpdate update;
+  *update.mutable_sweep() = scheduler_.sweep;
+  update.mutable_sweep()->set_state("live");
+  update.mutable_sweep()->set_jobs(16);
+  update.mutable_sweep()->mutable_counts()->Clear();
+  update.mutable_sweep()->mutable_counts()->set_succeeded(4);
+  update.mutable_sweep()->mutable_counts()->set_cancelled(12);
+  update.set_finished(true);
+  scheduler_.updates.push_back(update);
+
+  const Outcome outcome = Run({"wait", "last"});
+
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("12 of the 16 jobs of sweep table-b1 were cancelled; 'longreach retry "));
+}
+
 TEST_F(WatchTest, WatchAsJsonIsOneDocumentALine) {
   FailOneJob();
   const Outcome outcome = Run({"watch", "-o", "json"});

@@ -1,4 +1,5 @@
 // Taking over another store's jobs, results, attempts and artifacts.
+#include "store/given_up.h"
 #include "tests/store/merge_fixture.h"
 
 namespace longreach::store {
@@ -7,6 +8,24 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+TEST_F(MergeTest, WhatANewSweepGaveUpItHasGivenUpHereToo) {
+  const std::vector<NewJob> pack = MakePack(3);
+  const std::vector<int64_t> jobs = theirs_->AddSweep("new", pack);
+  ASSERT_OK(theirs_->Write([&](sql::Transaction& tx) -> absl::Status {
+    const std::vector<int64_t> named = {jobs[1]};
+    RETURN_IF_ERROR(GiveUpJobs(tx, 1, named).status());
+    ASSIGN_OR_RETURN(const SweepRow sweep, GetSweep(tx, 1));
+    return SettlePart(tx, sweep, {}).status();
+  }));
+
+  ASSERT_OK(Merge());
+
+  EXPECT_EQ(OurJob(pack[0]).state, State::kQueued);
+  EXPECT_EQ(OurJob(pack[1]).state, State::kCancelled);
+  EXPECT_FALSE(OurJob(pack[1]).wanted);
+  EXPECT_THAT(ours_.Violations(), ::testing::IsEmpty());
+}
 
 TEST_F(MergeTest, AnEmptyStoreTakesOverEverything) {
   const std::vector<NewJob> jobs = MakePack(4);

@@ -25,6 +25,13 @@ TEST(SweepLifeTest, ACancelledSweepComesBackOnlyBySubmitting) {
   EXPECT_TRUE(CheckRetry(kPaused).ok());
 }
 
+TEST(SweepLifeTest, SomeJobsAreCancelledWhereAllAreThereAndTheSweepGoesOn) {
+  EXPECT_TRUE(CheckCancelJobs(kLive, 0).ok());
+  EXPECT_TRUE(CheckCancelJobs(kPaused, 0).ok());
+  EXPECT_EQ(CheckCancelJobs(kCancelled, 0).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(CheckCancelJobs(kLive, 3).message()), HasSubstr("3 of its jobs are to come yet"));
+}
+
 TEST(DemandTest, AJobIsWantedWhileALiveSweepHasIt) {
   const Claim live{kLive, -3}, paused{kPaused, 9}, cancelled{kCancelled, 9};
   EXPECT_EQ(DemandOf({}), Demand{});

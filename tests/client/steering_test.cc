@@ -1,0 +1,99 @@
+// Commands that change what becomes of sweeps and workers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "client/commands/command.h"
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+using SteeringTest = WithFakeScheduler;
+
+TEST_F(SteeringTest, SteeringSaysWhatToWhom) {
+  const std::map<std::string, v1::SteerSweepRequest::Action> actions = {
+      {"pause", v1::SteerSweepRequest::ACTION_PAUSE},
+      {"resume", v1::SteerSweepRequest::ACTION_RESUME},
+      {"cancel", v1::SteerSweepRequest::ACTION_CANCEL},
+      {"retry", v1::SteerSweepRequest::ACTION_RETRY}};
+  for (const auto& [name, action] : actions) {
+    Run({name, "mine"});
+    EXPECT_EQ(scheduler_.steered.action(), action);
+    EXPECT_EQ(scheduler_.steered.sweep(), "mine");
+  }
+  Run({"priority", "mine", "-5"});
+  EXPECT_EQ(scheduler_.steered.action(), v1::SteerSweepRequest::ACTION_SET_PRIORITY);
+  EXPECT_EQ(scheduler_.steered.priority(), -5);
+  EXPECT_THAT(Run({"drain", "gpu-1"}).out, HasSubstr("gpu-1 is draining"));
+  EXPECT_THAT(Run({"drain", "gpu-1", "--undo"}).out, HasSubstr("gpu-1 is active"));
+  EXPECT_EQ(scheduler_.steered_worker.worker(), "gpu-1");
+}
+
+TEST_F(SteeringTest, RetrySaysWhatItDoesNotTryAgain) {
+  scheduler_.sweep.mutable_counts()->set_failed(0);
+  scheduler_.sweep.mutable_counts()->set_diverged(2);
+
+  const Outcome outcome = Run({"retry", "mine"});
+
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.err, HasSubstr("none of its jobs has failed\n2 jobs diverged, which is a result"));
+  scheduler_.sweep.mutable_counts()->set_failed(1);
+  scheduler_.sweep.mutable_counts()->set_diverged(0);
+  EXPECT_EQ(Run({"retry", "mine"}).err, "");
+  scheduler_.sweep.mutable_counts()->set_failed(0);
+  scheduler_.refusals["SteerSweep"] = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "sweep mine is cancelled");
+  EXPECT_EQ(Run({"retry", "mine"}).err, "error: sweep mine is cancelled\n");
+}
+
+TEST_F(SteeringTest, CancelSaysWhatItHasDropped) {
+  scheduler_.sweep.mutable_counts()->set_leased(5);
+  scheduler_.sweep.mutable_counts()->set_cancelled(1);
+  // Of those that ran one has succeeded meanwhile, and one is another sweep's too and goes on.
+  scheduler_.when_steered = [this] {
+    scheduler_.sweep.mutable_counts()->set_leased(1);
+    scheduler_.sweep.mutable_counts()->set_cancelled(4);
+  };
+  EXPECT_THAT(Run({"cancel", "mine"}).err, StartsWith("3 jobs were running: what they had done is dropped, with their checkpoints. 'longreach pause' would have kept it"));
+  EXPECT_EQ(Run({"cancel", "mine"}).err, "") << "nothing ran that is not run on";
+}
+
+TEST_F(SteeringTest, CancelSaysOfOneJobThatItWasOne) {
+  scheduler_.sweep.mutable_counts()->set_leased(1);
+  scheduler_.sweep.mutable_counts()->set_cancelled(0);
+  scheduler_.when_steered = [this] {
+    scheduler_.sweep.mutable_counts()->set_leased(0);
+    scheduler_.sweep.mutable_counts()->set_cancelled(1);
+  };
+  EXPECT_EQ(Run({"cancel", "mine"}).err,
+            "1 job was running: what it had done is dropped, with its checkpoints. 'longreach pause' would have kept it; submitting the sweep again begins it anew\n");
+}
+
+TEST_F(SteeringTest, SomeJobsAreCancelledAndRetriedByActionsOfTheirOwn) {
+  scheduler_.sweep.mutable_counts()->set_leased(0);
+  scheduler_.sweep.mutable_counts()->set_failed(0);
+  scheduler_.sweep.mutable_counts()->set_diverged(0);
+  scheduler_.sweep.set_jobs_steered(3);
+
+  const Outcome cancelled = Run({"cancel", "mine", "--only", "seed=1..3", "--only", "encoding=rope"});
+
+  EXPECT_EQ(scheduler_.steered.action(), v1::SteerSweepRequest::ACTION_CANCEL_JOBS);
+  EXPECT_THAT(scheduler_.steered.only(), ElementsAre("seed=1..3", "encoding=rope"));
+  EXPECT_THAT(cancelled.err, StartsWith("3 jobs are cancelled, and the sweep goes on without them; 'longreach retry "));
+  EXPECT_EQ(Run({"retry", "mine", "--only", "seed=1"}).err, "3 jobs are queued again\n");
+  EXPECT_EQ(scheduler_.steered.action(), v1::SteerSweepRequest::ACTION_RETRY_JOBS);
+  EXPECT_EQ(Run({"retry", "mine"}).err, "3 jobs are queued again\n");
+  EXPECT_EQ(scheduler_.steered.action(), v1::SteerSweepRequest::ACTION_RETRY);
+  scheduler_.sweep.set_jobs_steered(0);
+  EXPECT_EQ(Run({"retry", "mine", "--only", "seed=1"}).err, "none of these jobs has failed or was cancelled\n");
+  EXPECT_EQ(Run({"cancel", "mine", "--only", "seed=1"}).err, "none of these jobs was left to cancel\n");
+}
+
+}  // namespace
+}  // namespace longreach::client

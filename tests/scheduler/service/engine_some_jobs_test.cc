@@ -1,0 +1,165 @@
+// Some jobs of a sweep that are cancelled or retried alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/service/some_jobs.h"
+#include "tests/scheduler/service/engine_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using testing::HasSubstr;
+using Steering = v1::SteerSweepRequest;
+
+class EngineSomeJobsTest : public EngineFixture {
+ protected:
+  static Steering Named(const std::string& sweep, Steering::Action action, const std::vector<std::string>& only) {
+    Steering request;
+    request.set_sweep(sweep);
+    request.set_action(action);
+    for (const std::string& one : only) request.add_only(one);
+    return request;
+  }
+  absl::StatusOr<v1::Sweep> SteerJobs(const std::string& sweep, Steering::Action action, const std::vector<std::string>& only) {
+    absl::StatusOr<v1::Sweep> answer = absl::InternalError("no answer");
+    engine_->SteerSweep(Named(sweep, action, only), [&](absl::StatusOr<v1::Sweep> given) { answer = std::move(given); });
+    return answer;
+  }
+  absl::StatusOr<v1::Sweep> Cancel(const std::string& sweep, const std::vector<std::string>& only) { return SteerJobs(sweep, Steering::ACTION_CANCEL_JOBS, only); }
+  absl::StatusOr<v1::Sweep> Retry(const std::string& sweep, const std::vector<std::string>& only) { return SteerJobs(sweep, Steering::ACTION_RETRY_JOBS, only); }
+  int Wanted() { return *store_->writer_connection().One<int>("SELECT count(*) FROM jobs WHERE wanted = 1"); }
+  // Each of two jobs needs one that needs another.
+  static v1::SweepSpec Chains() {
+    v1::SweepSpec spec = Sweep("s", 2);
+    spec.mutable_training()->set_steps(0);
+    v1::Input maker;
+    maker.set_name("weights");
+    maker.set_artifact("weights");
+    maker.mutable_from()->mutable_training()->set_steps(60);
+    v1::Input* input = spec.add_inputs();
+    *input = maker;
+    input->mutable_from()->mutable_training()->set_steps(50);
+    *input->mutable_from()->add_inputs() = maker;
+    return spec;
+  }
+};
+
+TEST_F(EngineSomeJobsTest, TheSweepGoesOnWithoutThemAndEndsWithItsOthers) {
+  Submit(Sweep("s", 3));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  ASSERT_EQ(lease.jobs_size(), 3);
+
+  const absl::StatusOr<v1::Sweep> after = Cancel("s", {"seed=1"});
+
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->state(), "live");
+  EXPECT_EQ(after->jobs_steered(), 1);
+  EXPECT_EQ(after->counts().cancelled(), 1);
+  EXPECT_EQ(after->counts().leased(), 2);
+  worker.Succeed(lease);
+  worker.Sync();
+  EXPECT_EQ(Counts("s").succeeded(), 2);
+  EXPECT_EQ(Counts("s").cancelled(), 1) << "its result came too late";
+  EXPECT_TRUE(store::NewestSweep(store_->writer_connection(), "s")->is_over());
+}
+
+TEST_F(EngineSomeJobsTest, NothingButARetryOrASubmissionBringsThemBack) {
+  Submit(Sweep("s", 3));
+  ASSERT_TRUE(Cancel("s", {"seed=0,2"}).ok());
+  for (const Steering::Action action : {Steering::ACTION_PAUSE, Steering::ACTION_RESUME, Steering::ACTION_SET_PRIORITY, Steering::ACTION_RETRY}) {
+    ASSERT_TRUE(Steer("s", action, 2).ok());
+    EXPECT_EQ(Counts("s").cancelled(), 2) << action;
+  }
+
+  const absl::StatusOr<v1::Sweep> retried = Retry("s", {"seed=2"});
+
+  ASSERT_TRUE(retried.ok()) << retried.status();
+  EXPECT_EQ(retried->jobs_steered(), 1);
+  EXPECT_EQ(retried->counts().queued(), 2);
+  EXPECT_EQ(Wanted(), 2);
+  EXPECT_EQ(Submit(Sweep("s", 3)).sweep().counts().queued(), 3);
+  EXPECT_EQ(Wanted(), 3);
+}
+
+TEST_F(EngineSomeJobsTest, OnlyThoseThatFailedAndAreNamedAreRetried) {
+  Submit(Sweep("s", 3));
+  ASSERT_TRUE(store_->writer_connection().Execute("UPDATE jobs SET state = 'failed', failure = 'crashed', failures = 3 WHERE seed < 2").ok());
+
+  const absl::StatusOr<v1::Sweep> retried = Retry("s", {"seed=1,2"});
+
+  ASSERT_TRUE(retried.ok()) << retried.status();
+  EXPECT_EQ(retried->jobs_steered(), 1);
+  EXPECT_EQ(retried->counts().failed(), 1);
+  EXPECT_EQ(retried->counts().queued(), 2);
+  EXPECT_EQ(Retry("s", {"seed=1"})->jobs_steered(), 0) << "asked again after a lost answer";
+  EXPECT_EQ(Steer("s", Steering::ACTION_RETRY)->jobs_steered(), 1);
+}
+
+TEST_F(EngineSomeJobsTest, AJobThatAnotherSweepWantsGoesOnForThatOneAlone) {
+  Submit(Sweep("a", 3));
+  Submit(Sweep("b", 4));  // Three of its jobs are those of "a".
+
+  const absl::StatusOr<v1::Sweep> after = Cancel("a", {"seed=0"});
+
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->jobs_steered(), 1);
+  EXPECT_EQ(after->counts().queued(), 3);
+  ASSERT_TRUE(Steer("b", Steering::ACTION_CANCEL).ok());
+  EXPECT_EQ(Counts("a").cancelled(), 1);
+  EXPECT_EQ(Counts("a").queued(), 2);
+  EXPECT_EQ(Counts("b").cancelled(), 2);
+}
+
+TEST_F(EngineSomeJobsTest, WhatNeedsThemAndWhatOnlyTheyNeedIsCancelledWithThem) {
+  EXPECT_EQ(Submit(Chains()).plan().prerequisites(), 4);
+
+  const absl::StatusOr<v1::Sweep> after = Cancel("s", {"seed=0"});
+
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->jobs_steered(), 3);
+  EXPECT_EQ(Wanted(), 3);
+  CheckLedger();
+  EXPECT_EQ(Retry("s", {"seed=0"})->jobs_steered(), 3);
+  EXPECT_EQ(Wanted(), 6);
+}
+
+TEST_F(EngineSomeJobsTest, OfALargeSweepTheyFollowInSlices) {
+  options_.jobs_settled_in_slice = 2;
+  RestartScheduler();
+  Submit(Sweep("s", 7));
+  const int before = events_;
+
+  const absl::StatusOr<v1::Sweep> after = Cancel("s", {"seed=1..5"});
+
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(events_ - before, 5) << "the question, and four slices";
+  EXPECT_EQ(after->jobs_steered(), 5);
+  EXPECT_EQ(after->counts().cancelled(), 5);
+  EXPECT_EQ(Retry("s", {"seed=3..6"})->jobs_steered(), 3);
+  EXPECT_EQ(Counts("s").queued(), 5);
+}
+
+TEST_F(EngineSomeJobsTest, WhatCannotBeDoneIsRefused) {
+  Submit(Sweep("s", 2));
+  const auto code = [](const absl::StatusOr<v1::Sweep>& answer) { return answer.status().code(); };
+  EXPECT_EQ(code(SteerJobs("s", Steering::ACTION_PAUSE, {"seed=1"})), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Cancel("s", {})), absl::StatusCode::kInvalidArgument) << "that would be all of them";
+  EXPECT_EQ(code(Cancel("s", {"length=41"})), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Cancel("s", {"seed=0", "encoding=alibi"})), absl::StatusCode::kInvalidArgument) << "no job is both";
+  EXPECT_THAT(std::string(CheckSomeJobs(store_->writer_connection(), Named("s", Steering::ACTION_CANCEL_JOBS, {"seed=9"})).message()), HasSubstr("unknown seed '9'"));
+  TestWorker worker = Worker("a");
+  worker.Succeed(worker.Take());
+  worker.Sync();
+
+  const absl::Status done = Cancel("s", {"seed=0,1"}).status();
+
+  EXPECT_EQ(done.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(done.message()), HasSubstr("nothing to cancel among these jobs, all of which have come to their end: 2 succeeded"));
+  EXPECT_EQ(code(Retry("s", {"seed=0"})), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok());
+  EXPECT_THAT(std::string(Cancel("s", {"seed=0"}).status().message()), HasSubstr("the sweep is cancelled"));
+}
+
+}  // namespace
+}  // namespace longreach::service

@@ -1,0 +1,89 @@
+#include "store/given_up.h"
+
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class GivenUpTest : public ::testing::Test {
+ protected:
+  Settled Settle(int64_t sweep) {
+    Settled settled;
+    EXPECT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+      ASSIGN_OR_RETURN(const SweepRow row, GetSweep(tx, sweep));
+      ASSIGN_OR_RETURN(settled, SettlePart(tx, row, {}));
+      for (const DroppedJob& job : settled.dropped) RETURN_IF_ERROR(DropMember(tx, job.attempt, job.job));
+      return absl::OkStatus();
+    }));
+    return settled;
+  }
+  int GiveUp(int64_t sweep, const std::vector<int64_t>& jobs) {
+    int given_up = 0;
+    EXPECT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+      ASSIGN_OR_RETURN(given_up, GiveUpJobs(tx, sweep, jobs));
+      return absl::OkStatus();
+    }));
+    return given_up;
+  }
+  // The first job makes what the second needs.
+  static std::vector<NewJob> Chain() {
+    std::vector<NewJob> jobs = MakePack(3);
+    jobs[1].inputs = {{.name = "weights", .source = jobs[0].id, .artifact = "weights", .metric = ""}};
+    return jobs;
+  }
+
+  TestStore test_{":memory:"};
+};
+
+TEST_F(GivenUpTest, ARunningJobIsDroppedAndAnotherSweepKeepsWhatItWants) {
+  test_.AddWorker("w1");
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(3));
+  test_.AddSweep("two", MakePack(1), 4);
+  test_.Start("w1", {jobs[1], jobs[2]});
+
+  EXPECT_EQ(GiveUp(1, {jobs[0], jobs[1]}), 2);
+  EXPECT_EQ(GiveUp(1, {jobs[0], jobs[1]}), 0) << "asked again";
+  const Settled settled = Settle(1);
+
+  ASSERT_EQ(settled.dropped.size(), 1U);
+  EXPECT_EQ(settled.dropped[0].job, jobs[1]);
+  EXPECT_EQ(GetJob(test_.db(), jobs[0])->state, State::kQueued);
+  EXPECT_EQ(GetJob(test_.db(), jobs[0])->priority, 4);
+  EXPECT_EQ(GetJob(test_.db(), jobs[1])->state, State::kCancelled);
+  EXPECT_EQ(GetJob(test_.db(), jobs[2])->state, State::kLeased);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(GivenUpTest, WhatNeedsAJobIsGivenUpWithItAndComesBackWithWhatItNeeds) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", Chain());
+  EXPECT_EQ(GiveUp(1, {jobs[0]}), 2);
+  Settle(1);
+  EXPECT_EQ(test_.SweepCounts(1).cancelled, 2);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    const std::vector<int64_t> named = {jobs[1]};
+    ASSIGN_OR_RETURN(const int again, TryJobsAgain(tx, 1, named));
+    EXPECT_EQ(again, 2);
+    return absl::OkStatus();
+  }));
+  Settle(1);
+
+  EXPECT_EQ(test_.SweepCounts(1).waiting, 1);
+  EXPECT_EQ(test_.SweepCounts(1).queued, 2);
+  EXPECT_FALSE(*AnyGivenUp(test_.db(), 1));
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(GivenUpTest, AJobThatWaitsForOneThatItsSweepGaveUpIsFound) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", Chain());
+  ASSERT_OK(test_.db().Run("INSERT INTO given_up(sweep, job) VALUES (1, ?)", jobs[0]));
+  EXPECT_THAT(test_.Violations(), ElementsAre(HasSubstr("has wanted = 1"), HasSubstr("which needs it")));
+}
+
+}  // namespace
+}  // namespace longreach::store
