@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string_view>
 
 #include "client/commands/before_store.h"
 #include "client/commands/command.h"
@@ -71,9 +72,16 @@ class Submit final : public Command {
     }
     session.out() << fmt::format("sweep {} {}: {}, {} done{}\n", ShortId(sweep.id()), Printable(sweep.name()),
                                  Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
-                                 response.created() ? "" : "; it was there already");
+                                 WhatItWas(response));
     if (session.embedded() != nullptr) return;
     session.Say(fmt::format("'longreach watch {}{}' shows how it gets on", ShortId(sweep.id()), WhereFlags(session)));
+  }
+
+  static std::string_view WhatItWas(const v1::SubmitSweepResponse& response) {
+    if (response.created()) return "";
+    if (response.state_before() == "cancelled") return "; it was cancelled, and goes on: those of its jobs that were dropped begin anew ('longreach cancel' ends it again)";
+    if (response.state_before() == "paused") return "; it was paused, and goes on";
+    return "; it was there already";
   }
 
   SpecArguments spec_;

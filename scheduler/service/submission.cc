@@ -91,6 +91,7 @@ class Engine::Submission {
     InFlight first = Start(known ? known->there() : 0, /*begins=*/true);
     if (const absl::Status status = Await(first); !status.ok()) return status;  // Nothing was written.
     created_ = first.written->created;
+    state_before_ = first.written->state_before;
     absl::Status status;
     if (after_.unsettled_from) status = SettleTheRest();
     if (status.ok()) status = AddTheRest();
@@ -101,6 +102,8 @@ class Engine::Submission {
 
   // After that.
   bool created() const { return created_; }
+  // Nothing: it is new.
+  std::optional<SweepState> state_before() const { return state_before_; }
   const store::SweepRow& sweep() const { return after_; }
   // Of all its jobs; null if others have written some.
   const PlanCounter* counter() const { return counted_ ? &counter_ : nullptr; }
@@ -109,6 +112,7 @@ class Engine::Submission {
   // What an event has come to.
   struct Written {
     bool created = false;
+    std::optional<SweepState> state_before = {};
     store::SweepRow after;
   };
   struct InFlight {
@@ -124,6 +128,7 @@ class Engine::Submission {
       const WallTime now = engine.clock_.Wall();
       ASSIGN_OR_RETURN(const std::optional<store::SweepRow> before, store::FindSweep(tx, id));
       written.created = !before;
+      if (before) written.state_before = before->state;
       if (before) return SubmitAgain(tx, *before, has_inputs, how, engine.options_.jobs_settled_in_slice, now, effects);
       return store::InsertSweep(tx, {.id = id, .name = name, .spec = spec, .priority = how.priority.value_or(0), .submitted_at = now, .jobs = size, .aside = how.aside,
                                      .table = how.table})
@@ -202,6 +207,7 @@ class Engine::Submission {
   PlanCounter counter_;
   bool counted_ = false;
   bool created_ = false;
+  std::optional<SweepState> state_before_;
   store::SweepRow after_;
 };
 
@@ -229,6 +235,7 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
   Submission submission(*this, sweep, {.priority = request.has_priority() ? std::optional(request.priority()) : std::nullopt, .aside = request.aside(), .by = by, .table = table});
   RETURN_IF_ERROR(submission.Run(known));
   response.set_created(submission.created());
+  if (submission.state_before()) response.set_state_before(std::string(Word(*submission.state_before())));
   *response.mutable_sweep() = ToSweep(submission.sweep());
   if (response.has_plan()) return response;
   ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());

@@ -95,5 +95,14 @@ TEST_F(SteeringTest, SomeJobsAreCancelledAndRetriedByActionsOfTheirOwn) {
   EXPECT_EQ(Run({"cancel", "mine", "--only", "seed=1"}).err, "none of these jobs was left to cancel\n");
 }
 
+TEST_F(SteeringTest, SubmittingAgainSaysWhatBecomesOfTheSweep) {
+  scheduler_.state_before = "live";
+  EXPECT_THAT(Run({"submit", "table-b1"}).out, HasSubstr("done; it was there already\n"));
+  scheduler_.state_before = "paused";
+  EXPECT_THAT(Run({"submit", "table-b1"}).out, HasSubstr("done; it was paused, and goes on\n"));
+  scheduler_.state_before = "cancelled";
+  EXPECT_THAT(Run({"submit", "table-b1"}).out, HasSubstr("done; it was cancelled, and goes on: those of its jobs that were dropped begin anew ("));
+}
+
 }  // namespace
 }  // namespace longreach::client

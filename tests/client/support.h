@@ -131,6 +131,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   // Of each job; and the files, by hash.
   std::vector<v1::ArtifactInfo> artifacts;
   std::map<std::string, std::string> files;
+  std::string state_before;  // Of a sweep that is submitted; empty: it is new.
 
   // What was asked.
   v1::SubmitSweepRequest submitted;
@@ -162,7 +163,8 @@ class FakeScheduler final : public v1::Longreach::Service {
     submitted = *request;
     *response->mutable_plan() = plan;
     if (!request->dry_run()) *response->mutable_sweep() = sweep;
-    response->set_created(true);
+    response->set_created(state_before.empty());
+    response->set_state_before(state_before);
     return Answer("SubmitSweep");
   }
   grpc::Status ListSweeps(grpc::ServerContext*, const v1::ListSweepsRequest*,

@@ -46,9 +46,13 @@ TEST_F(EngineSweepsTest, SubmittingTwiceIsTheSameSweep) {
   const v1::SubmitSweepResponse second = Submit(Sweep("s", 3));
 
   EXPECT_FALSE(second.created());
+  EXPECT_EQ(first.state_before(), "");
+  EXPECT_EQ(second.state_before(), "live");
   EXPECT_EQ(second.sweep().id(), first.sweep().id());
   EXPECT_EQ(second.plan().done(), 3);
   EXPECT_EQ(Counts("s").succeeded(), 3);
+  ASSERT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok());
+  EXPECT_EQ(Submit(Sweep("s", 3)).state_before(), "cancelled");
 }
 
 TEST_F(EngineSweepsTest, ADryRunChangesNothingAndCountsWhatIsThere) {
