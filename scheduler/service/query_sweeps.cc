@@ -95,7 +95,9 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
   update.set_job_steps_total(steps.all);
   update.set_job_steps_done(steps.succeeded + begun.open + begun.closed + done_running);
   update.set_job_steps_per_second(rate);
-  update.set_seconds_left(rate > 0 ? std::max(open_left, 0.0) / rate : 0);
+  // What still runs of a paused sweep stops, or is another's as well.
+  const bool goes_on = row.state == SweepState::kLive;
+  update.set_seconds_left(goes_on && rate > 0 ? std::max(open_left, 0.0) / rate : 0);
   update.set_finished(row.is_over());
   update.set_store_trouble(live.trouble());
   update.set_stalled(StalledSweep(row, live));

@@ -195,6 +195,9 @@ TEST_F(QuerySweepsTest, AnUpdateCountsTheStepsOfEachJobByWhatIsKnownOfIt) {
   EXPECT_EQ(update.job_steps_per_second(), 10);
   // Open are 11 jobs: 1100 steps less 60 and 100, at 10 a second.
   EXPECT_EQ(update.seconds_left(), 94);
+  Write([&](sql::Transaction& tx) { return store::SetSweepState(tx, sweep.num, SweepState::kPaused); });
+  EXPECT_EQ(Update("s").job_steps_per_second(), 10) << "until its packs have stopped";
+  EXPECT_EQ(Update("s").seconds_left(), 0) << "it does not go on";
   EXPECT_FALSE(update.finished());
   ASSERT_EQ(update.running_size(), 1);
   EXPECT_EQ(update.running(0).attempt(), running);
