@@ -43,11 +43,11 @@ TEST(PresetsTest, ATitleThatTellsOfTheLengthsStaysWhereTheyAreThePresetsAlone) {
     EXPECT_TRUE(sweeps.ok()) << sweeps.status();
     return sweeps.ok() ? sweeps->front().file.table.title() : "";
   };
-  EXPECT_THAT(title("quickstart", {}), testing::HasSubstr("beyond the training lengths"));
-  EXPECT_THAT(title("quickstart", {"training.steps=5"}), testing::HasSubstr("beyond the training lengths"));
+  EXPECT_THAT(title("quickstart", {}), ::testing::HasSubstr("beyond the training lengths"));
+  EXPECT_THAT(title("quickstart", {"training.steps=5"}), ::testing::HasSubstr("beyond the training lengths"));
   EXPECT_EQ(title("quickstart", {"evaluation.lengths=3..9"}), "");
   EXPECT_EQ(title("nope-small", {"training.lengths=64"}), "");
-  EXPECT_THAT(title("table-b1", {"evaluation.lengths=600"}), testing::HasSubstr("averaged over test lengths")) << "which is so of any";
+  EXPECT_THAT(title("table-b1", {"evaluation.lengths=600"}), ::testing::HasSubstr("averaged over test lengths")) << "which is so of any";
 }
 
 TEST(PresetsTest, PartsArePresetsThatPrintPublishedTables) {

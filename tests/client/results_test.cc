@@ -245,9 +245,9 @@ TEST_F(ResultsTest, ATurnedTableKeepsItsPublishedValues) {
   EXPECT_EQ(turned.published(), "table_b1");
   EXPECT_EQ(turned.published_gain(), usual.published_gain());
   EXPECT_EQ(turned.title(), usual.title());
-  EXPECT_THAT(turned.row_order(), testing::ElementsAreArray(usual.column_order()));
-  EXPECT_THAT(turned.column_order(), testing::ElementsAreArray(usual.row_order()));
-  EXPECT_THAT(turned.extra_columns(), testing::IsEmpty()) << "its values are of tasks, which are no rows any more";
+  EXPECT_THAT(turned.row_order(), ::testing::ElementsAreArray(usual.column_order()));
+  EXPECT_THAT(turned.column_order(), ::testing::ElementsAreArray(usual.row_order()));
+  EXPECT_THAT(turned.extra_columns(), ::testing::IsEmpty()) << "its values are of tasks, which are no rows any more";
   // Of other values nothing was published, however they are turned.
   EXPECT_THAT(Run({"results", "last", "--rows", "encoding", "--columns", "task", "--aggregate", "mean", "--published"}).err, HasSubstr("the published table holds other values"));
 }

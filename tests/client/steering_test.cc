@@ -11,9 +11,9 @@
 namespace longreach::client {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using SteeringTest = WithFakeScheduler;
 

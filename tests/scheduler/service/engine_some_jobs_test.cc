@@ -8,7 +8,7 @@
 namespace longreach::service {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Steering = v1::SteerSweepRequest;
 
 class EngineSomeJobsTest : public EngineFixture {
