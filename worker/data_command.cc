@@ -64,15 +64,25 @@ std::string Contents(const data::Manifest& manifest) {
 }
 
 Json JsonOf(const data::Manifest& manifest) {
-  Json json = {{"name", manifest.name},
-               {"kind", data::Word(manifest.kind)},
-               {"sha256", manifest.Identity()},
-               {"bytes", manifest.bytes()},
-               {"contents", Contents(manifest)},
-               {"source", manifest.source},
-               {"imported_at", manifest.imported_at}};
-  if (manifest.kind != data::Kind::kText) json["skipped"] = manifest.skipped;
-  return json;
+  return {{"name", manifest.name},
+          {"kind", data::Word(manifest.kind)},
+          {"sha256", manifest.Identity()},
+          {"bytes", manifest.bytes()},
+          {"contents", Contents(manifest)},
+          {"source", manifest.source},
+          {"imported_at", manifest.imported_at},
+          {"skipped", manifest.skipped}};
+}
+
+// Of a text in one line: a folder may have any number of files that are none.
+void SayWhatIsLeftOut(const data::Manifest& manifest) {
+  if (manifest.skipped.empty()) return;
+  if (manifest.kind == data::Kind::kText) {
+    const size_t files = manifest.skipped.size();
+    fmt::print(stderr, "{} {} left out: {}\n", files, files == 1 ? "file" : "files", JoinSome(manifest.skipped));
+    return;
+  }
+  for (const std::string& skipped : manifest.skipped) fmt::print(stderr, "left out: {}\n", skipped);
 }
 
 void PrintJson(Json json) {
@@ -402,7 +412,7 @@ int DataCommand::Run() const {
     PrintJson({{"data_set", JsonOf(*manifest)}});
   } else {
     fmt::print("{}: {}, SHA-256 {:.8}, in {}\n", manifest->name, Contents(*manifest), manifest->Identity(), (o.folder / o.name).string());
-    for (const std::string& skipped : o.quiet ? std::vector<std::string>() : manifest->skipped) fmt::print(stderr, "left out: {}\n", skipped);
+    if (!o.quiet) SayWhatIsLeftOut(*manifest);
   }
   return kDone;
 }

@@ -1,4 +1,5 @@
 """Data sets with the real programs: importing, looking after them, and how workers and schedulers come to know of them."""
+import gzip
 import json
 import re
 import shlex
@@ -98,6 +99,27 @@ def test_errors_have_the_exit_codes_and_forms_of_all_commands(home):
     checked = data(home, "check", "-o", "json")
     assert checked.code == 1 and json.loads(checked.out)["checked"] == ["z"], checked
     assert [one.split(":")[0] for one in json.loads(checked.out)["damaged"]] == ["a"]
+
+
+def test_an_import_of_a_folder_says_which_files_it_left_out(home):
+    write(home.path / "docs/a.txt", "a" * 1000)
+    write(home.path / "docs/b.txt.gz", gzip.compress(b"b" * 1000))
+    write(home.path / "docs/c.txt", ("c" * 1000).encode("utf-16"))
+    (home.path / "docs/link.txt").symlink_to("a.txt")
+    left_out = ["b.txt.gz (gzip)", "c.txt (a zero byte; UTF-16?)", "link.txt (a symbolic link)"]
+
+    done = data(home, "import", "text", "docs", "--name", "a")
+    assert done.code == 0 and f"3 files left out: {', '.join(left_out)}\n" in done.err, done
+    as_json = data(home, "import", "text", "docs", "--name", "b", "-o", "json")
+    assert as_json.json()["data_set"]["skipped"] == left_out == listed(home)["a"]["skipped"], as_json
+    quiet = data(home, "import", "text", "docs", "--name", "c", "-q")
+    assert quiet.code == 0 and quiet.err == "", quiet
+
+    # Of many the first five are named.
+    for number in range(4):
+        (home.path / f"docs/z{number}").symlink_to("a.txt")
+    done = data(home, "import", "text", "docs", "--name", "d")
+    assert f"7 files left out: {', '.join(left_out)}, z0 (a symbolic link), z1 (a symbolic link) and 2 more\n" in done.err, done
 
 
 def test_a_killed_import_goes_on_and_comes_to_the_same_bytes(home):

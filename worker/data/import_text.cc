@@ -19,6 +19,8 @@ constexpr const char* kJournal = "journal.json";
 constexpr size_t kReadBlock = 1 << 20;
 // Bytes between two points from which an interrupted import goes on.
 constexpr int64_t kBetweenPoints = int64_t{64} << 20;
+// Of a folder with a million pictures in it the manifest stays one that is soon read.
+constexpr size_t kMostLeftOut = 1000;
 
 // The first 10^8 bytes of the English Wikipedia's dump of March 3, 2006, with the split of all who report on it:
 // 90, 5 and 5 million bytes. Hash: of the file in mattmahoney.net/dc/enwik8.zip (MD5 a1fa5ffddb56f4953e226637dabbb36a there).
@@ -86,6 +88,14 @@ absl::StatusOr<std::string> Copy(ByteSource& source, const std::filesystem::path
   return hash.Finish();
 }
 
+std::vector<std::string> LeftOutInManifest(std::vector<std::string> left_out) {
+  if (left_out.size() <= kMostLeftOut) return left_out;
+  const size_t more = left_out.size() - kMostLeftOut;
+  left_out.resize(kMostLeftOut);
+  left_out.push_back(fmt::format("and {} more", more));
+  return left_out;
+}
+
 std::string SourcesText(const std::vector<std::filesystem::path>& sources) {
   std::string text;
   for (const std::filesystem::path& source : sources) text += (text.empty() ? "" : ", ") + source.string();
@@ -136,8 +146,11 @@ absl::StatusOr<Manifest> ImportText(const TextImport& wanted, Progress& progress
     return not_it(fmt::format("its SHA-256 is {} instead of {}", sha256, known->sha256));
   }
   manifest.files = {{.name = kCorpus, .bytes = size, .sha256 = sha256}};
+  manifest.skipped = LeftOutInManifest(source->left_out());
   RETURN_IF_ERROR(staging.Publish(manifest));
-  return ReadDataSet(wanted.folder, wanted.name);
+  ASSIGN_OR_RETURN(Manifest published, ReadDataSet(wanted.folder, wanted.name));
+  published.skipped = source->left_out();
+  return published;
 }
 
 }  // namespace longreach::data

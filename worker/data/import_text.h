@@ -21,7 +21,8 @@ struct TextImport {
   std::array<int, 3> split = {90, 5, 5};
 };
 
-// Writes the corpus and returns its manifest. An import of the same files that was interrupted is continued.
+// Writes the corpus and returns its manifest. An import of the same files that was interrupted is continued. What was left out of folders
+// is all named in what is returned, and up to 1000 in the file.
 //
 // Under the name of a corpus that everybody knows (enwik8), the bytes must be its bytes.
 // ALREADY_EXISTS, and the errors of OpenSource(); INVALID_ARGUMENT: too few bytes to split; FAILED_PRECONDITION: not the bytes

@@ -149,6 +149,7 @@ absl::Status ParseText(Fields& fields, Manifest& manifest) {
   manifest.train = fields.Range("train");
   manifest.valid = fields.Range("valid");
   manifest.test = fields.Range("test");
+  if (fields.Has("skipped")) manifest.skipped = fields.Strings("skipped");  // Older builds did not write it.
   RETURN_IF_ERROR(fields.status());
   if (manifest.files.size() != 1) return Bad("files", "a text has exactly one");
   int64_t at = 0;
@@ -285,6 +286,7 @@ std::string ToJson(const Manifest& manifest) {
     json["train"] = {manifest.train.begin, manifest.train.end};
     json["valid"] = {manifest.valid.begin, manifest.valid.end};
     json["test"] = {manifest.test.begin, manifest.test.end};
+    json["skipped"] = manifest.skipped;
   } else if (manifest.kind == Kind::kTokens) {
     json["vocabulary"] = manifest.vocabulary;
     json["tokens"] = manifest.tokens;

@@ -1,6 +1,7 @@
 #include "worker/data/import_text.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <minizip/zip.h>
 #include <sys/stat.h>
@@ -15,6 +16,9 @@ namespace longreach::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string Pattern(size_t bytes) {
   std::string text(bytes, '\0');
@@ -139,6 +143,55 @@ TEST_F(ImportTextTest, FoldersAreJoinedByThePathsInThem) {
   ASSERT_OK_AND_ASSIGN(const Manifest manifest, Import({home_ / "first.txt", home_ / "docs"}));
 
   EXPECT_EQ(Read(data_ / "novels/corpus.bin"), std::string(10, 'f') + std::string(40, 'a') + std::string(50, 'b'));
+}
+
+TEST_F(ImportTextTest, WhatAFolderHasBesidesTextsIsNamedWithTheReason) {
+  Write(home_ / "docs/a.txt", std::string(100, 'a'));
+  Write(home_ / "docs/b.txt.gz", std::string("\x1F\x8B\x08\0", 4));
+  Write(home_ / "docs/c.txt", std::string("c\0\n\0", 4));
+  Write(home_ / "docs/sub/d.zst", "\x28\xB5\x2F\xFD without a zero byte");
+  WriteZip(home_ / "docs/sub/e.zip", {{"raw", "x"}});
+  Write(home_ / "docs/.hidden", "hidden");
+  Write(home_ / "docs/.git/f.txt", "hidden");
+  fs::create_symlink(home_ / "docs/a.txt", home_ / "docs/link.txt");
+  fs::create_directory_symlink(home_ / "docs/sub", home_ / "docs/more");
+  ASSERT_EQ(mkfifo((home_ / "docs/pipe").c_str(), 0600), 0);
+  Write(home_ / "first.txt", std::string(100, 'f'));
+
+  ASSERT_OK_AND_ASSIGN(const Manifest alone, Import({home_ / "docs"}));
+  ASSERT_OK_AND_ASSIGN(const Manifest joined, Import({home_ / "first.txt", home_ / "docs"}, "joined"));
+
+  EXPECT_EQ(Read(data_ / "novels/corpus.bin"), std::string(100, 'a'));
+  EXPECT_THAT(alone.skipped, ElementsAre("b.txt.gz (gzip)", "c.txt (a zero byte; UTF-16?)", "link.txt (a symbolic link)", "more (a symbolic link)",
+                                         "pipe (not a regular file)", "sub/d.zst (zstd)", "sub/e.zip (zip)"));
+  ASSERT_OK_AND_ASSIGN(const Manifest read, ReadDataSet(data_, "novels"));
+  EXPECT_EQ(read.skipped, alone.skipped);
+  // Of several sources it is told which.
+  ASSERT_EQ(joined.skipped.size(), 7u);
+  EXPECT_EQ(joined.skipped[0], (home_ / "docs/b.txt.gz").string() + " (gzip)");
+}
+
+TEST_F(ImportTextTest, AFolderWithoutATextIsRefusedWithWhatItHas) {
+  Write(home_ / "docs/b.txt.gz", std::string("\x1F\x8B\x08\0", 4));
+  Write(home_ / "docs/c.txt", std::string("c\0\n\0", 4));
+
+  const absl::Status refused = Import({home_ / "docs"}).status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("docs; it has b.txt.gz (gzip), c.txt (a zero byte; UTF-16?)"));
+}
+
+TEST_F(ImportTextTest, AManifestNamesTheFirstThousandFilesThatWereLeftOut) {
+  Write(home_ / "docs/a.txt", std::string(100, 'a'));
+  for (int i = 0; i < 1003; ++i) fs::create_symlink("a.txt", home_ / "docs" / fmt::format("link-{:04}", i));
+
+  ASSERT_OK_AND_ASSIGN(const Manifest manifest, Import({home_ / "docs"}));
+
+  EXPECT_EQ(manifest.skipped.size(), 1003u);
+  ASSERT_OK_AND_ASSIGN(const Manifest read, ReadDataSet(data_, "novels"));
+  ASSERT_EQ(read.skipped.size(), 1001u);
+  EXPECT_EQ(read.skipped[999], "link-0999 (a symbolic link)");
+  EXPECT_EQ(read.skipped[1000], "and 3 more");
 }
 
 TEST_F(ImportTextTest, SourcesThatCannotBeReadAreNamed) {

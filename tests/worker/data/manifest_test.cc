@@ -21,6 +21,7 @@ Manifest Text() {
   manifest.valid = {90, 95};
   manifest.test = {95, 100};
   manifest.source = "/tmp/novels.txt";
+  manifest.skipped = {"b.txt.gz (gzip)"};
   return manifest;
 }
 
@@ -80,6 +81,17 @@ TEST(ManifestTest, ReadsWhatWasWritten) {
     EXPECT_EQ(read.train, manifest.train);
     EXPECT_EQ(read.skipped.size(), manifest.skipped.size());
   }
+}
+
+TEST(ManifestTest, WhatWasLeftOutOfATextIsNoPartOfItAndMayBeUnknown) {
+  Manifest whole = Text();
+  whole.skipped.clear();
+  EXPECT_EQ(whole.Identity(), Text().Identity());
+  Json older = Json::parse(ToJson(Text()));
+  older.erase("skipped");
+  ASSERT_OK_AND_ASSIGN(const Manifest read, ParseManifest(older.dump()));
+  EXPECT_EQ(read.Identity(), Text().Identity());
+  EXPECT_TRUE(read.skipped.empty());
 }
 
 TEST(ManifestTest, TokensAndModelsAreTheirFilesAndHowTheyAreRead) {
