@@ -219,12 +219,20 @@ absl::StatusOr<std::vector<Place>> PlacesOf(const std::vector<Group>& groups, co
   return places;
 }
 
+// 0: layers have not all the same groups.
+size_t PlacesTogether(const std::vector<Place>& places, size_t groups, bool by_layer) {
+  std::set<int64_t> layers;
+  for (const Place& place : places) layers.insert(place.first);
+  if (places.size() != layers.size() * groups) return 0;
+  return by_layer ? groups : layers.size();
+}
+
 }  // namespace
 
 absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Sweep& sweep, const HeadCurvesQuestion& question) {
   ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> systems_left, SystemsLeft(connection, sweep, question.only));
   ASSIGN_OR_RETURN(const v1::Table overview, OverviewOf(connection, sweep, question));
-  HeadCurves curves{.panels = {}, .notes = {overview.notes().begin(), overview.notes().end()}, .typed_notes = overview.typed_notes()};
+  HeadCurves curves{.panels = {}, .panels_together = 0, .notes = {overview.notes().begin(), overview.notes().end()}, .typed_notes = overview.typed_notes()};
   // A curve is of one head of one model, whatever that table's cells are over.
   for (const v1::TableNote& note : overview.typed_notes()) {
     if (note.kind() == v1::TableNote::KIND_MIXED) std::erase(curves.notes, note.text());
@@ -247,6 +255,7 @@ absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Swe
   ASSIGN_OR_RETURN(const std::vector<Place> places, PlacesOf(groups, only, question));
   const bool named = groups.size() > 1;
   for (const auto& [layer, group] : places) curves.panels.push_back(PanelOf(*group, named, layer, only, question.aggregate));
+  curves.panels_together = PlacesTogether(places, groups.size(), question.by_layer);
   if (curves.panels.empty()) curves.panels.push_back({.title = "", .key = "", .table = EmptyTable()});
   return curves;
 }

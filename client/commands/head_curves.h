@@ -25,6 +25,8 @@ struct HeadCurves {
   // One for each layer and system (or encoding, where there are several and no systems): rows are heads, columns the ends of bins.
   // Never empty, though it may have no cells.
   std::vector<PlotPanel> panels;
+  // Those of a layer, or of a system, as it was asked; 0 where some model has no such layer, so that they are not as many everywhere.
+  size_t panels_together = 0;
   std::vector<std::string> notes;  // What a reader must know.
   google::protobuf::RepeatedPtrField<v1::TableNote> typed_notes;  // Those of them that a table has by kind.
 };

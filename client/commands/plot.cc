@@ -240,7 +240,7 @@ class Plot final : public Command {
       drawing.points = PointsOf(map);
       drawing.specification = VegaLiteOf(map);
     } else {
-      LinePlot plot{.title = title, .x_title = Words(axes_.x), .x_log = axes_.x == "learning_rate", .x_each = axes_.x != "length" && axes_.x != kStepAxis, .y_title = drawing.value, .y_log = log_, .lines_title = Words(axes_.lines), .bands = HasBands(), .panels = std::move(panels)};
+      LinePlot plot{.title = title, .x_title = Words(axes_.x), .x_log = axes_.x == "learning_rate", .x_each = axes_.x != "length" && axes_.x != kStepAxis, .y_title = drawing.value, .y_log = log_, .lines_title = Words(axes_.lines), .bands = HasBands(), .panels = std::move(panels), .panels_together = curves.panels_together};
       plot.chance = ChanceOf(drawing.metric, sweep.spec(), only_);
       if (axes_.x == "length") {
         ASSIGN_OR_RETURN(plot.trained, TrainedLength(connection, sweep, only_));

@@ -205,7 +205,7 @@ std::string VegaLiteOf(const LinePlot& plot) {
     return std::ranges::any_of(panel.table.rows(), IsRandomized);
   });
   const Json values = ValuesOf(plot, dashed);
-  return VegaLiteText(plot.title, plot.panels, values, LayersOf(plot, values, dashed));
+  return VegaLiteText(plot.title, plot.panels, values, LayersOf(plot, values, dashed), {}, plot.panels_together);
 }
 
 int PointsOf(const LinePlot& plot) {

@@ -34,6 +34,8 @@ struct LinePlot {
   bool bands = true;
   // Their columns are numbers (lengths, learning rates, seeds); rows are the lines.
   std::vector<PlotPanel> panels;
+  // So many of them, one after the other, are to be compared with each other first, and stand in rows of their own; 0: any.
+  size_t panels_together = 0;
 };
 
 // Points have the aggregate of their jobs. Lines that are an encoding and its randomized form have the same colour, the latter is dashed. What was

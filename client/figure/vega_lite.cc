@@ -14,7 +14,9 @@
 namespace longreach::client {
 namespace {
 
-constexpr int kPanelsInRow = 3;
+constexpr size_t kPanelsInRow = 3;
+// Where more of them belong together than fit beside each other on a screen.
+constexpr size_t kMostPanelsInRow = 6;
 // Of one panel, in pixels.
 constexpr int kWidth = 260;
 constexpr int kHeight = 180;
@@ -66,6 +68,16 @@ bool FitSideBySide(const std::vector<double>& at, bool log, double width) {
     if (apart < (TextWidth(ExactLabel(at[i])) + TextWidth(ExactLabel(at[i - 1]))) / 2 + kBetweenLabels) return false;
   }
   return true;
+}
+
+// What belongs together fills whole rows, if these are not shorter than others: a row that has some of one and some of the next would be compared
+// all the same.
+size_t PanelsInRow(size_t together) {
+  if (together > 1 && together <= kMostPanelsInRow) return together;
+  for (size_t panels = kMostPanelsInRow; together > 0 && panels > kPanelsInRow; --panels) {
+    if (together % panels == 0) return panels;
+  }
+  return kPanelsInRow;
 }
 
 }  // namespace
@@ -120,7 +132,7 @@ void TickAt(VegaJson& axis, std::vector<double> at, size_t panels) {
 std::string ColourScheme(size_t names) { return names > kColoursOfTen ? "tableau20" : "tableau10"; }
 
 std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers,
-                         const std::vector<std::string>& own_axes) {
+                         const std::vector<std::string>& own_axes, size_t together) {
   VegaJson spec = {{"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
                    {"title", {{"text", Printable(title.text)}, {"anchor", "start"}}}};
   for (const std::string& note : title.notes) spec["title"]["subtitle"].push_back(Printable(note));
@@ -133,7 +145,7 @@ std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& p
     VegaJson titles = VegaJson::array();
     for (const PlotPanel& panel : panels) titles.push_back(Printable(panel.title));
     spec["facet"] = {{"field", "panel"}, {"type", "nominal"}, {"title", nullptr}, {"sort", titles}};
-    spec["columns"] = kPanelsInRow;
+    spec["columns"] = PanelsInRow(together);
     spec["spec"] = {{"width", PanelWidth(panels.size())}, {"height", PanelHeight(panels.size())}, {"layer", layers}};
     for (const std::string& axis : own_axes) spec["resolve"]["scale"][axis] = "independent";
   }

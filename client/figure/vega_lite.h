@@ -53,8 +53,8 @@ inline constexpr double kTextHeight = 12;
 std::string ColourScheme(size_t names);
 
 // The whole text. `values` have a field "panel" with the title of one of `panels`; `layers` are drawn in each. Several panels share their axes, but
-// for those of `own_axes` ("x", "y").
+// for those of `own_axes` ("x", "y"). Each `together` of them stand in rows of their own; 0: any do.
 std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers,
-                         const std::vector<std::string>& own_axes = {});
+                         const std::vector<std::string>& own_axes = {}, size_t together = 0);
 
 }  // namespace longreach::client

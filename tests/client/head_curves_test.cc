@@ -72,6 +72,7 @@ TEST_F(HeadCurvesTest, EachLayerAndSystemIsAPanelOfItsHeads) {
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("48 points in 4 panels"));
   EXPECT_THAT(Panels("a.vl.json"), ElementsAre("rope, layer 0", "nope, layer 0", "rope, layer 1", "nope, layer 1"));
+  EXPECT_EQ(nlohmann::json::parse(Written("a.vl.json"))["columns"], 2) << "a layer is a row";
   // Words and what is not finished are the table's.
   EXPECT_EQ(scheduler_.table_request.table().metric(), "attention_entropy");
   EXPECT_EQ(scheduler_.table_request.table().rows(), "layer");
@@ -94,6 +95,9 @@ TEST_F(HeadCurvesTest, EachLayerAndSystemIsAPanelOfItsHeads) {
 
   EXPECT_EQ(Heads({"--panels", "system"}, "b.vl.json").code, kDone);
   EXPECT_THAT(Panels("b.vl.json"), ElementsAre("rope, layer 0", "rope, layer 1", "nope, layer 0", "nope, layer 1"));
+  EXPECT_EQ(nlohmann::json::parse(Written("b.vl.json"))["columns"], 2);
+  EXPECT_EQ(Heads({"--panels", "system", "--only", "layer=0"}, "c.vl.json").code, kDone);
+  EXPECT_EQ(nlohmann::json::parse(Written("c.vl.json"))["columns"], 3) << "systems that have one panel each fill rows as others do";
 }
 
 TEST_F(HeadCurvesTest, OnlyChoosesSystemsLayersAndHeads) {

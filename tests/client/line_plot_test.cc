@@ -254,5 +254,22 @@ TEST(LinePlotTest, TextsFromElsewhereStayTexts) {
   EXPECT_EQ(Of(plot)["title"]["text"], R"(a"},\x0a\x1b[31m \xff)");
 }
 
+TEST(LinePlotTest, PanelsThatBelongTogetherFillWholeRows) {
+  LinePlot plot = Plot(TwoLines());
+  for (int i = 1; i < 16; ++i) plot.panels.push_back({.title = std::to_string(i), .table = TwoLines()});
+  const auto in_row = [&plot](size_t together) {
+    plot.panels_together = together;
+    return Of(plot)["columns"].get<int>();
+  };
+
+  EXPECT_EQ(in_row(0), 3);
+  EXPECT_EQ(in_row(2), 2);
+  EXPECT_EQ(in_row(4), 4);
+  EXPECT_EQ(in_row(6), 6);
+  EXPECT_EQ(in_row(8), 4) << "two rows each";
+  EXPECT_EQ(in_row(1), 3);
+  EXPECT_EQ(in_row(7), 3) << "in their order, as where none belong together";
+}
+
 }  // namespace
 }  // namespace longreach::client
