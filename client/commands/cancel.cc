@@ -41,6 +41,7 @@ class Cancel final : public Command {
                                                  : Steer(*connection, sweep_, v1::SteerSweepRequest::ACTION_CANCEL));
     PrintSweep(session, after);
     if (some) SayWhatGoesOn(session, after);
+    else if (HasEnded(before)) session.Say("none of its jobs was left to cancel; results that are there stay");
     if (const int64_t dropped = Dropped(before, after); dropped > 0) {
       const bool one = dropped == 1;
       session.Say(fmt::format("{} {} running: what {} had done is dropped, with {} checkpoints. 'longreach pause' would have kept it; {} begins {} anew",
@@ -51,6 +52,8 @@ class Cancel final : public Command {
   }
 
  private:
+  static bool HasEnded(const v1::Sweep& sweep) { return sweep.jobs() == sweep.counts().succeeded() + sweep.counts().failed(); }
+
   // How many of the jobs that ran are cancelled now: others have ended meanwhile, or go on for another sweep.
   static int64_t Dropped(const v1::Sweep& before, const v1::Sweep& after) {
     if (after.id() != before.id()) return 0;  // 'last' was another one meanwhile.

@@ -25,7 +25,7 @@ class Wait final : public Command {
     return {.group = kGroupLook,
             .summary = "Wait until no job of a sweep is open",
             .details =
-                "Exit code 0: all succeeded; 1: some failed, or it was cancelled; 6: the time was up first.\n"
+                "Exit code 0: all succeeded; 1: some failed or were cancelled; 6: the time was up first.\n"
                 "A scheduler that goes away is waited for, 10 minutes long; the one of a 'longreach run' ends with it.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
             .examples =

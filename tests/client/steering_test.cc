@@ -75,6 +75,15 @@ TEST_F(SteeringTest, CancelSaysOfOneJobThatItWasOne) {
             "1 job was running: what it had done is dropped, with its checkpoints. 'longreach pause' would have kept it; submitting the sweep again begins it anew\n");
 }
 
+TEST_F(SteeringTest, CancelOfASweepThatHasEndedSaysSo) {
+  v1::JobCounts& counts = *scheduler_.sweep.mutable_counts();
+  counts.Clear();
+  counts.set_succeeded(2);
+  counts.set_failed(1);
+  scheduler_.sweep.set_jobs(3);
+  EXPECT_EQ(Run({"cancel", "mine"}).err, "none of its jobs was left to cancel; results that are there stay\n");
+}
+
 TEST_F(SteeringTest, SomeJobsAreCancelledAndRetriedByActionsOfTheirOwn) {
   scheduler_.sweep.mutable_counts()->set_leased(0);
   scheduler_.sweep.mutable_counts()->set_failed(0);
