@@ -1,6 +1,5 @@
 #include "scheduler/service/other_values.h"
 
-#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,6 +18,8 @@ std::string Some(const std::vector<std::string>& names) {
   return fmt::format("{}, ..., {}", Join({names.begin(), names.begin() + kFirstNamed}, ", "), names.back());
 }
 
+}  // namespace
+
 std::string AtLengths(const std::set<int>& lengths) {
   std::vector<std::string> names;
   for (const int length : lengths) {
@@ -27,8 +28,6 @@ std::string AtLengths(const std::set<int>& lengths) {
   if (names.empty()) return "over all lengths";
   return fmt::format("{}at {} {}", lengths.contains(0) ? "over all lengths and " : "", names.size() == 1 ? "length" : "lengths", Some(names));
 }
-
-}  // namespace
 
 std::string OtherValues(std::span<const store::Measurement> measured, const v1::TableSpec& table) {
   if (measured.empty()) return "";

@@ -216,17 +216,27 @@ class SliceReader {
   // Puts the steps of loss curves together as the table is asked for, from 1 to the newest of those jobs that are wanted.
   absl::Status BinSteps(const Jobs& jobs) {
     if (table_.spec().step_bins() == 0 || table_.spec().metric() != kTrainingLoss) return absl::OkStatus();
-    JobMaker maker(jobs);
-    absl::Status status;
     int64_t last = 0;
-    RETURN_IF_ERROR(ForEach(db_, jobs, table_.spec(), 0, [&](const store::MeasuredJob& measured) {
-      if (!status.ok() || !table_.IsWanted(maker.Of(measured), false)) return;
-      const absl::StatusOr<int64_t> newest = store::NewestStepOf(db_, measured.num);
-      if (newest.ok()) last = std::max(last, *newest);
-      else status = newest.status();
+    RETURN_IF_ERROR(ForEachWanted(jobs, [&](int64_t job) -> absl::Status {
+      ASSIGN_OR_RETURN(const int64_t newest, store::NewestStepOf(db_, job));
+      last = std::max(last, newest);
+      return absl::OkStatus();
     }));
     bins_.emplace(last, table_.spec().step_bins());
-    return status;
+    return absl::OkStatus();
+  }
+
+  // At which those jobs have values in slices that the table is asked for by, be the table of these lengths or not.
+  absl::StatusOr<std::set<int>> LengthsOfSlices(const Jobs& jobs) {
+    std::set<int> lengths;
+    RETURN_IF_ERROR(ForEachWanted(jobs, [&](int64_t job) -> absl::Status {
+      ASSIGN_OR_RETURN(const std::vector<store::SliceValue> values, store::ValuesInSlices(db_, job, table_.spec().metric()));
+      for (const store::SliceValue& value : values) {
+        if (!lengths.contains(value.length) && PlaceOf(value.slice).has_value()) lengths.insert(value.length);
+      }
+      return absl::OkStatus();
+    }));
+    return lengths;
   }
 
   // Once with each value at each of `places`, with none where there is none.
@@ -263,14 +273,21 @@ class SliceReader {
   }
 
  private:
+  absl::Status ForEachWanted(const Jobs& jobs, const std::function<absl::Status(int64_t)>& use) {
+    JobMaker maker(jobs);
+    absl::Status status;
+    RETURN_IF_ERROR(ForEach(db_, jobs, table_.spec(), 0, [&](const store::MeasuredJob& measured) {
+      if (status.ok() && table_.IsWanted(maker.Of(measured), false)) status = use(measured.num);
+    }));
+    return status;
+  }
+
   std::map<Place, std::vector<double>> ByPlace(std::span<const store::SliceValue> values) {
     std::map<Place, std::vector<double>> by_place;
     for (const store::SliceValue& value : values) {
       if (!table_.TakesLength(value.length)) continue;
-      const auto [found, added] = places_.try_emplace(value.slice);
-      if (added) found->second = KeysOf(value.slice);
-      if (!found->second.has_value()) continue;
-      by_place[{.length = table_.ByLength() ? value.length : 0, .keys = *found->second}].push_back(value.value);
+      const std::optional<std::vector<std::string>>& keys = PlaceOf(value.slice);
+      if (keys.has_value()) by_place[{.length = table_.ByLength() ? value.length : 0, .keys = *keys}].push_back(value.value);
     }
     return by_place;
   }
@@ -290,14 +307,16 @@ class SliceReader {
     return means;
   }
 
-  // nullopt: it has no place.
-  std::optional<std::vector<std::string>> KeysOf(const std::string& slice) {
+  // Its keys; nullopt: it has no place.
+  const std::optional<std::vector<std::string>>& PlaceOf(const std::string& slice) {
+    const auto [found, added] = places_.try_emplace(slice);
+    if (!added) return found->second;
     TableJob at;
     at.slice = catalog::SliceKeys(slice);
-    if (!table_.TakesSlice(at.slice)) return std::nullopt;
-    std::vector<std::string> keys;
+    if (!table_.TakesSlice(at.slice)) return found->second;
+    std::vector<std::string>& keys = found->second.emplace();
     for (const std::string& axis : axes_) keys.push_back(KeyOf(at, axis));
-    return keys;
+    return found->second;
   }
 
   sql::Connection& db_;
@@ -391,10 +410,7 @@ class TableFiller {
 
   // Of a table without a value: what was measured instead.
   absl::Status NoteNoValue(v1::Table& built) {
-    if (BySlice()) {
-      if (IsNowhere()) NoteNoSlice(built);
-      return absl::OkStatus();
-    }
+    if (BySlice()) return IsNowhere() ? NoteNoSlice(built) : absl::OkStatus();
     if (std::ranges::any_of(built.cells(), [](const v1::TableCell& cell) { return cell.has_measured(); })) return absl::OkStatus();
     std::string instead;
     if (sweep_.counts.succeeded > 0) {
@@ -434,10 +450,15 @@ class TableFiller {
     return Read({.sweep = other->sweep}, true, add);
   }
 
-  void NoteNoSlice(v1::Table& built) const {
-    const std::string other = slices_.Axes();
+  absl::Status NoteNoSlice(v1::Table& built) {
+    std::string other = slices_.Axes();
+    ASSIGN_OR_RETURN(const std::set<int> lengths, slices_.LengthsOfSlices(members_));
+    if (!lengths.empty()) other = AtLengths(lengths);
+    // Where lengths are an axis, or --only names some, there is none to choose.
+    if (lengths.upper_bound(0) != lengths.end() && !table_.ByLength() && !table_.IsOverLengths()) other += ": choose one with --length N";
     Note(built, fmt::format("no job has a value of {} by {} {}{}", spec().metric(), Join(table_.slice_axes(), " and "), table_.AtLength(),
                             other.empty() ? "" : fmt::format("; there are values {}", other)));
+    return absl::OkStatus();
   }
   static void Note(v1::Table& built, const std::string& text) { AddTypedNote(built, v1::TableNote::KIND_NO_VALUE, "", text); }
 

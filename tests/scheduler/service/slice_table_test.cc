@@ -235,6 +235,25 @@ const std::vector<std::vector<store::Measurement>> kPasskeys = {{{"passkey_accur
                                                                 {"passkey_accuracy", 512, "", 0.5},
                                                                 {"passkey_accuracy", 1024, "", 0.25}}};
 
+TEST_F(SliceTableTest, WhereSlicesAreOfOtherLengthsTheseAreNamed) {
+  Succeeded(Systems(), kPasskeys);
+  v1::TableSpec spec = By("depth", "system", "passkey_accuracy");
+
+  EXPECT_THAT(Table(spec).notes(),
+              Contains("no job has a value of passkey_accuracy by depth over all lengths; there are values at lengths 512, 1024: choose one with --length N"));
+  spec.set_length(2048);
+  EXPECT_THAT(Table(spec).notes(),
+              Contains("no job has a value of passkey_accuracy by depth at length 2048; there are values at lengths 512, 1024: choose one with --length N"));
+  spec.set_length(1024);
+  EXPECT_THAT(Table(spec).notes(), Not(Contains(HasSubstr("no job has a value"))));
+}
+
+TEST_F(SliceTableTest, SlicesThatAreOverAllLengthsHaveNoneToChoose) {
+  Succeeded(Systems(), kHeads);
+
+  EXPECT_THAT(Table(By("head", "length", "head_scale")).notes(), Contains("no job has a value of head_scale by head at a length; there are values over all lengths"));
+}
+
 TEST_F(SliceTableTest, OfLengthsThatAreAskedForAJobHasTheMean) {
   Succeeded(Systems(), kPasskeys);
   v1::TableSpec spec = By("system", "task", "passkey_accuracy");
