@@ -154,6 +154,13 @@ TEST(OverrideTest, KnowsWhatFieldsAreCalledElsewhere) {
   EXPECT_THAT(OverrideRefusal({"batch=3"}), HasSubstr("did you mean 'training.batch_size'?"));
   EXPECT_THAT(OverrideRefusal({"num_layers=3"}), HasSubstr("did you mean 'model.layers'?"));
   EXPECT_THAT(OverrideRefusal({"step=3"}), HasSubstr("did you mean 'training.steps'?"));
+  for (const auto& [written, meant] : {std::pair("model.dim", "model.embedding_dim"), std::pair("dim", "model.embedding_dim"), std::pair("hidden_dim", "model.embedding_dim"),
+                                       std::pair("model.embed_dim", "model.embedding_dim"), std::pair("dim_feedforward", "model.mlp_dim"), std::pair("nhead", "model.heads"),
+                                       std::pair("n_kv_heads", "model.kv_heads"), std::pair("dropout_rate", "model.dropout"), std::pair("model.dropout_rate", "model.dropout"),
+                                       std::pair("max_seq_len", "training.lengths"), std::pair("model.max_seq_len", "training.lengths"), std::pair("rope_base", "model.rope_theta"),
+                                       std::pair("max_iters", "training.steps")}) {
+    EXPECT_THAT(OverrideRefusal({std::string(written) + "=3"}), HasSubstr(std::string("did you mean '") + meant + "'?")) << written;
+  }
 }
 
 TEST(OverrideTest, SuggestsAFieldOfAnotherGroup) {
