@@ -10,6 +10,7 @@
 
 #include "client/commands/listings.h"
 #include "client/commands/only.h"
+#include "proto/base/name_order.h"
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
 
@@ -48,7 +49,8 @@ bool IsValueBefore(const std::string& a, const std::string& b) {
   };
   const std::optional<double> x = number(a), y = number(b);
   if (x.has_value() != y.has_value()) return x.has_value();
-  return x.has_value() && *x != *y ? *x < *y : a < b;
+  if (x.has_value()) return *x != *y ? *x < *y : a < b;
+  return std::pair(NumberedWords(a), a) < std::pair(NumberedWords(b), b);
 }
 
 SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::string>& texts) {

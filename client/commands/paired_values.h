@@ -38,7 +38,7 @@ struct PairedGroup {
 // The values of each axis, by its place.
 using AxisValues = std::array<std::set<std::string>, kPairAxes.size()>;
 
-// Numbers by their size, and before texts.
+// Numbers by their size, and before texts; these by the numbers in them, as tables have systems.
 bool IsValueBefore(const std::string& a, const std::string& b);
 
 // One sweep's side of a comparison.

@@ -1,13 +1,12 @@
 #include "scheduler/service/table_axes.h"
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "proto/base/name_order.h"
 #include "proto/base/text.h"
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
@@ -19,21 +18,6 @@ namespace {
 
 using Words = std::vector<std::pair<std::string, double>>;
 
-// A name as texts, each with the number behind it: so "layers-2" comes before "layers-10", and "rate-1e-05" before "rate-0.001".
-Words WordsOf(std::string_view name) {
-  Words words;
-  while (!name.empty()) {
-    const size_t begin = std::min(name.find_first_of("0123456789"), name.size());
-    double number = 0;
-    const std::from_chars_result read = std::from_chars(name.data() + begin, name.data() + name.size(), number);
-    const bool is_number = read.ec == std::errc();
-    words.emplace_back(name.substr(0, begin), is_number ? number : 0);
-    // Digits that are too many for a number are text.
-    name.remove_prefix(is_number ? static_cast<size_t>(read.ptr - name.data()) : name.size());
-  }
-  return words;
-}
-
 // What the keys of an axis are sorted by: tasks by level, encodings plain before randomized, numbers by size, systems by the numbers in their
 // names.
 std::tuple<double, Words, std::string> RankOf(std::string_view axis, const std::string& key) {
@@ -44,7 +28,7 @@ std::tuple<double, Words, std::string> RankOf(std::string_view axis, const std::
     return {has_level ? static_cast<double>(task->level) : 1e9, {}, key};
   }
   if (axis == "encoding") return {catalog::IsRandomized(key) ? 1.0 : 0.0, {}, key};
-  if (axis == "system") return {0.0, WordsOf(key), key};
+  if (axis == "system") return {0.0, NumberedWords(key), key};
   return {ParseDouble(key).value_or(0), {}, key};
 }
 

@@ -85,6 +85,15 @@ TEST_F(PairedValuesTest, GroupsAreInTheOrderOfTheirNumbers) {
                                                            {"0.001", "parity_check"}}));
 }
 
+TEST_F(PairedValuesTest, SystemsAreInTheOrderOfTheNumbersInTheirNames) {
+  for (const char* system : {"batch_size-16", "batch_size-8", "10", "9"}) Add({.system = system}, 1, 2);
+
+  std::vector<std::string> systems;
+  for (const PairedGroup& group : Values().Groups({"system"})) systems.push_back(group.values[0]);
+
+  EXPECT_EQ(systems, (std::vector<std::string>{"9", "10", "batch_size-8", "batch_size-16"}));
+}
+
 TEST_F(PairedValuesTest, WhatHasNoPartnerIsCountedAndLeftOut) {
   Add({.seed = 0}, 1, 2);
   first_.Add(JobAt({.seed = 1}), 100);
