@@ -95,7 +95,7 @@ absl::StatusOr<LoadedSweep> LoadPart(size_t number, const SweepSource& part, con
     return Error(status.code(), fmt::format("{}: part {}, '{}': {}", Printable(whole.spec), number, Printable(part.spec), AsWritten(message, part.overrides, whole.overrides)),
                  hint);
   };
-  absl::StatusOr<SweepFile> file = LoadSweep(spec);
+  absl::StatusOr<SweepFile> file = LoadSweep(spec, std::filesystem::path(whole.spec).parent_path());
   if (!file.ok()) return refuse(file.status());
   if (!file->parts.empty()) return refuse(UsageError("it has parts itself", "name those"));
   absl::StatusOr<LoadedSweep> sweep = LoadOne({.spec = spec, .overrides = Merge(part.overrides, whole.overrides)}, *std::move(file));

@@ -247,6 +247,19 @@ std::string PathInFile(const std::string& path, const FieldDescriptor& field) {
   return std::string_view(path).substr(0, name).ends_with(kGroup) ? path : fmt::format("{}{}{}", path.substr(0, name), kGroup, field.name());
 }
 
+// As a path, of a file in `folder`: that of this name, or of this name and an ending. Empty: there is none.
+std::string FileMeant(const std::string& name, const std::filesystem::path& folder) {
+  const auto is_there = [&folder](const std::string& file) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(folder / file, ignored);
+  };
+  if (is_there(name)) return "./" + name;
+  for (const char* const ending : {".yaml", ".yml"}) {
+    if (is_there(name + ending)) return name + ending;
+  }
+  return "";
+}
+
 }  // namespace
 
 absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name) {
@@ -289,7 +302,7 @@ bool LooksLikePath(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
-absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path) {
+absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path, const std::filesystem::path& folder) {
   if (!LooksLikePath(preset_or_path)) {
     if (const catalog::File* preset = catalog::FindPreset(preset_or_path); preset != nullptr) {
       ASSIGN_OR_RETURN(SweepFile file, ReadSweepFile(preset->text, fmt::format("preset {}", preset->name)));
@@ -300,9 +313,8 @@ absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path) {
     for (const catalog::File& preset : catalog::Presets()) known.emplace_back(preset.name);
     std::string hint =
         JoinHints(DidYouMean(preset_or_path, known), "'longreach list presets' shows all of them");
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(preset_or_path, ignored)) {
-      hint = fmt::format("to read the file of that name, write './{}'", Printable(preset_or_path));
+    if (const std::string file = FileMeant(preset_or_path, folder); !file.empty()) {
+      hint = fmt::format("there is a file {0} here: to read it, write '{0}'", Printable(file));
     }
     return Error(absl::StatusCode::kNotFound,
                  fmt::format("there is no preset '{}'", Printable(preset_or_path)), hint);

@@ -3,6 +3,7 @@
 
 #include <google/protobuf/message.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,8 +45,9 @@ absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name)
 // A name with '/' or ending in .yaml or .yml is a path; any other is a preset's.
 bool LooksLikePath(const std::string& name);
 
-// Reads a preset that is compiled in, or the file of that path. A sweep without a name gets that of its file. NOT_FOUND: neither.
-absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path);
+// Reads a preset that is compiled in, or the file of that path. A sweep without a name gets that of its file. NOT_FOUND: neither; with
+// the file that may be meant, of those in `folder`, where paths begin.
+absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path, const std::filesystem::path& folder = {});
 
 // Applies `--set PATH=VALUE[,VALUE...]` arguments to a file's sweep and its grid. Each replaces what the file said.
 // INVALID_ARGUMENT: "--set PATH: what is wrong".

@@ -73,6 +73,7 @@ TEST_F(PartsTest, RefusalsSayWhereAndWhat) {
   EXPECT_THAT(Refusal(many), HasSubstr("101 of them; at most 100"));
   EXPECT_EQ(ExitCodeOf(Load("parts:\n  - {sweep: neither}\n").status()), kNotFound);
   EXPECT_THAT(std::string(Load("parts:\n  - {sweep: one.yaml}\n  - {sweep: neither}\n").status().message()), HasSubstr("part 2, 'neither': there is no preset 'neither'"));
+  EXPECT_THAT(FormatError(Load("parts:\n  - {sweep: one}\n").status()), HasSubstr("part 1, 'one': there is no preset 'one'\n  there is a file one.yaml here: to read it, write 'one.yaml'\n"));
 }
 
 TEST_F(PartsTest, WhatTheUserSetsIsToldAsTheOptionThatItIs) {

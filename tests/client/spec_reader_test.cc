@@ -275,5 +275,17 @@ TEST(LoadSweepTest, SaysWhatIsMissing) {
   EXPECT_EQ(ExitCodeOf(LoadSweep("/").status()), kUsage);
 }
 
+TEST(LoadSweepTest, AFileIsReadByItsWholeNameOrPath) {
+  const TempFolder folder;
+  for (const char* name : {"mine.yaml", "other.yml", "bare", "table-b1.yaml"}) folder.Write(name, "axes: {task: odds_first}\n");
+  const auto refusal = [&folder](const std::string& name) { return FormatError(LoadSweep(name, folder.path()).status()); };
+
+  EXPECT_EQ(refusal("mine"), "error: there is no preset 'mine'\n  there is a file mine.yaml here: to read it, write 'mine.yaml'\n");
+  EXPECT_THAT(refusal("other"), HasSubstr("write 'other.yml'"));
+  EXPECT_THAT(refusal("bare"), HasSubstr("there is a file ./bare here: to read it, write './bare'"));
+  EXPECT_THAT(refusal("neither"), Not(HasSubstr("there is a file")));
+  EXPECT_TRUE(LoadSweep("table-b1", folder.path()).ok()) << "a preset is there by its name";
+}
+
 }  // namespace
 }  // namespace longreach::client
