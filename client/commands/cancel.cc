@@ -52,7 +52,11 @@ class Cancel final : public Command {
   }
 
  private:
-  static bool HasEnded(const v1::Sweep& sweep) { return sweep.jobs() == sweep.counts().succeeded() + sweep.counts().failed(); }
+  static bool HasEnded(const v1::Sweep& sweep) {
+    const v1::JobCounts& counts = sweep.counts();
+    const int64_t open = counts.waiting() + counts.queued() + counts.leased();
+    return open == 0 && sweep.jobs() == counts.succeeded() + counts.failed();
+  }
 
   // How many of the jobs that ran are cancelled now: others have ended meanwhile, or go on for another sweep.
   static int64_t Dropped(const v1::Sweep& before, const v1::Sweep& after) {
