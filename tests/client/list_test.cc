@@ -48,11 +48,11 @@ TEST_F(ListValuesTest, AreThoseOfAxesAndOfSettingsInWhichSystemsDiffer) {
   }
   const Outcome outcome = Run({"list", "values", "-q"});
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
-  EXPECT_EQ(outcome.out, "system=layers-10\nsystem=layers-2\nencoding=alibi\nencoding=rope\nlearning_rate=0.001\nmodel.layers=2\nmodel.layers=10\n");
+  EXPECT_EQ(outcome.out, "system=layers-2\nsystem=layers-10\nencoding=alibi\nencoding=rope\nlearning_rate=0.001\nmodel.layers=2\nmodel.layers=10\n");
   const nlohmann::json values = nlohmann::json::parse(Run({"list", "values", "last", "-o", "json"}).out)["values"];
   ASSERT_EQ(values.size(), 7);
   EXPECT_EQ(values[0]["axis"], "system");
-  EXPECT_EQ(values[0]["value"], "layers-10");
+  EXPECT_EQ(values[0]["value"], "layers-2");
 }
 
 }  // namespace
