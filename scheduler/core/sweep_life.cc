@@ -1,8 +1,8 @@
 #include "scheduler/core/sweep_life.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace longreach::core {
 
