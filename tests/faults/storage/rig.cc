@@ -100,6 +100,7 @@ absl::Status Rig::Submit(const std::string& name, int seeds, int priority) {
   Withdraw("priority of " + name);
   Withdraw("state of " + name);
   Withdraw("jobs of " + name);
+  Withdraw("what is given up of " + name);
   RETURN_IF_ERROR(engine_->SubmitSweep(request, *store_).status());
   Tell("sweep " + name, fmt::format("sweep '{}' has {} jobs", name, seeds),
        fmt::format("SELECT count(*) = {} FROM sweep_jobs JOIN sweeps ON sweeps.num = sweep WHERE name = '{}'", seeds, name));
@@ -129,6 +130,21 @@ absl::Status Rig::Steer(const std::string& sweep, v1::SteerSweepRequest::Action 
     Tell(about, fmt::format("sweep '{}' is {}", sweep, answer->state()),
          fmt::format("SELECT count(*) FROM sweeps WHERE name = '{}' AND state = '{}'", sweep, answer->state()));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Rig::SteerSome(const std::string& sweep, v1::SteerSweepRequest::Action action, const std::string& only, int given_up) {
+  const std::string about = "what is given up of " + sweep;
+  Withdraw(about);
+  v1::SteerSweepRequest request;
+  request.set_sweep(sweep);
+  request.set_action(action);
+  request.add_only(only);
+  absl::Status answer = absl::InternalError("no answer");
+  engine_->SteerSweep(request, [&](absl::StatusOr<v1::Sweep> given) { answer = given.status(); });
+  RETURN_IF_ERROR(answer);
+  Tell(about, fmt::format("sweep '{}' has given up {} of its jobs", sweep, given_up),
+       fmt::format("SELECT count(*) = {} FROM given_up AS g JOIN sweeps AS s ON s.num = g.sweep WHERE s.name = '{}'", given_up, sweep));
   return absl::OkStatus();
 }
 

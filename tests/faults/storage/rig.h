@@ -75,6 +75,8 @@ class Rig {
   // Clients.
   absl::Status Submit(const std::string& name, int seeds, int priority = 0);
   absl::Status Steer(const std::string& sweep, v1::SteerSweepRequest::Action action, int priority = 0);
+  // Of some jobs, after which the sweep has given up so many.
+  absl::Status SteerSome(const std::string& sweep, v1::SteerSweepRequest::Action action, const std::string& only, int given_up);
   absl::Status Drain(bool drain);
   absl::Status Backup(const std::string& name);
   absl::Status Merge(const std::filesystem::path& other);

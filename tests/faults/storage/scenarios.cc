@@ -124,6 +124,14 @@ const std::vector<Scenario>& All() {
              return rig.Submit("one", 6);
            },
        .after_kill = Submitted},
+      {.name = "cancel-some", .prepare = Leased,
+       .act =
+           [](Rig& rig) -> absl::Status {
+             RETURN_IF_ERROR(rig.SteerSome("one", v1::SteerSweepRequest::ACTION_CANCEL_JOBS, "seed=0,1", 2));
+             RETURN_IF_ERROR(rig.Synchronize(0));
+             return rig.SteerSome("one", v1::SteerSweepRequest::ACTION_RETRY_JOBS, "seed=1", 1);
+           },
+       .after_kill = [](Rig& rig) { return rig.SteerSome("one", v1::SteerSweepRequest::ACTION_RETRY_JOBS, "seed=0,1", 0); }},
       {.name = "retry", .prepare = AllFailed, .act = Retry, .after_kill = Retry},
       {.name = "priority", .prepare = Leased, .act = [](Rig& rig) { return rig.Steer("one", v1::SteerSweepRequest::ACTION_SET_PRIORITY, 7); }},
       {.name = "drain", .prepare = Leased,
