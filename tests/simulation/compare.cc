@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "store/maintenance.h"
 #include "store/measurements.h"
@@ -108,6 +111,22 @@ void CompareSweeps(World& world, const Model& model, sql::Connection& db) {
               expected);
 }
 
+// What a sweep gave up that has a result all the same, for another, says nothing any more.
+void CompareGivenUp(World& world, const Model& model, sql::Connection& db) {
+  std::set<std::string> lines;
+  for (size_t i = 0; i < model.sweeps().size(); ++i) {
+    for (const int job : model.sweeps()[i].given_up) {
+      if (model.jobs()[static_cast<size_t>(job)].state == Model::JobState::kSucceeded) continue;
+      lines.insert(fmt::format("{} {}\n", model.universe().sweeps[i].id, model.universe().jobs[static_cast<size_t>(job)].id));
+    }
+  }
+  CompareText(world, "jobs that sweeps gave up",
+              ReadText(world, db,
+                       "SELECT s.id || ' ' || j.id FROM given_up AS g JOIN sweeps AS s ON s.num = g.sweep JOIN jobs AS j ON j.num = g.job "
+                       "WHERE j.state <> 'succeeded' ORDER BY 1"),
+              fmt::format("{}", fmt::join(lines, "")));
+}
+
 void CompareWorkers(World& world, const Model& model, sql::Connection& db) {
   std::string expected;
   for (const auto& [id, worker] : model.workers()) expected += fmt::format("{} {} {}\n", id, worker.incarnation, worker.state);
@@ -152,6 +171,7 @@ void CompareResponse(World& world, const v1::SynchronizeRequest& request, const 
 void CompareAll(World& world, const Model& model, sql::Connection& db) {
   CompareJobs(world, model, db);
   CompareSweeps(world, model, db);
+  CompareGivenUp(world, model, db);
   CompareWorkers(world, model, db);
   CompareAttempts(world, model, db);
 }

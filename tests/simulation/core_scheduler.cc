@@ -56,6 +56,14 @@ class CoreScheduler final : public Scheduler {
     QueueChange("steer", [=](CoreStore& store) { return store.SteerSweep(sweep, action, priority); },
                 [=](Model& model) { return model.SteerSweep(sweep, action, priority); }, std::move(answer));
   }
+  void SteerJobs(int sweep, bool cancels, const Some& some, Answer answer) override {
+    QueueChange("steer jobs", [=](CoreStore& store) { return store.SteerJobs(sweep, cancels, some); },
+                [=](Model& model) {
+                  Model::Steering steering{.sweep = sweep, .cancels = cancels, .some = some};
+                  return model.SteerJobs(steering);
+                },
+                std::move(answer));
+  }
   void SteerWorker(const std::string& worker, bool drain, Answer answer) override {
     QueueChange("steer worker", [=](CoreStore& store) { return store.SteerWorker(worker, drain); },
                 [=](Model& model) { return model.SteerWorker(worker, drain); }, std::move(answer));

@@ -29,7 +29,7 @@ core::Demand CoreStore::DemandOf(int job) const {
   std::array<core::Claim, kMostSweeps> claims;  // No vector: this is asked for every job after every event.
   size_t count = 0;
   for (size_t sweep = 0; sweep < sweeps.size(); ++sweep) {
-    if (!sweeps[sweep].state || (Spec(job).sweeps >> sweep & 1) == 0) continue;
+    if (!sweeps[sweep].state || (Spec(job).sweeps >> sweep & 1) == 0 || sweeps[sweep].given_up.contains(job)) continue;
     claims[count++] = {.state = *sweeps[sweep].state, .priority = sweeps[sweep].priority};
   }
   return core::DemandOf(std::span(claims).first(count));
@@ -82,6 +82,7 @@ absl::Status CoreStore::InsertJobs(int sweep) {
 absl::Status CoreStore::Submit(int sweep, std::optional<int> priority) {
   SweepRow& row = sweeps[static_cast<size_t>(sweep)];
   row.state = SweepState::kLive;
+  row.given_up.clear();
   if (priority) row.priority = *priority;
   const std::vector<int>& order = universe_->sweeps[static_cast<size_t>(sweep)].order;
   for (const int job : order) {
@@ -108,19 +109,7 @@ absl::Status CoreStore::SteerSweep(int sweep, v1::SteerSweepRequest::Action acti
     }
     case v1::SteerSweepRequest::ACTION_CANCEL: {
       row.state = SweepState::kCancelled;
-      for (const int job : order) {
-        const core::Demand demand = DemandOf(job);
-        const core::Life before = At(job).life;
-        if (demand.wanted || demand.held || std::holds_alternative<Succeeded>(before.state)) continue;
-        RETURN_IF_ERROR(Assign(job, core::Cancel(before)));
-        At(job).checkpoint = At(job).checkpoint_before = 0;
-        const auto* lease = std::get_if<Leased>(&before.state);
-        if (lease == nullptr) continue;
-        AttemptRow& attempt = AttemptAt(lease->attempt.value);
-        std::ranges::find(attempt.members, job, &Member::job)->dropped = true;
-        if (Own(lease->attempt.value).empty()) attempt.outcome = Outcome::kDropped;
-      }
-      return absl::OkStatus();
+      return CancelUnclaimed(sweep);
     }
     case v1::SteerSweepRequest::ACTION_RETRY: {
       RETURN_IF_ERROR(core::CheckRetry(*row.state));
@@ -128,11 +117,8 @@ absl::Status CoreStore::SteerSweep(int sweep, v1::SteerSweepRequest::Action acti
       for (const int job : order) {
         if (std::holds_alternative<Failed>(At(job).life.state)) failed.push_back(job);
       }
-      for (const int job : failed) {
-        RETURN_IF_ERROR(Assign(job, core::Retry(At(job).life, InputsThere(job))));
-        At(job).split_group = 0;
-      }
-      return absl::OkStatus();
+      for (const int job : failed) RETURN_IF_ERROR(TryAgain(sweep, job));
+      return ReviveClaimed(sweep);
     }
     default:
       row.priority = priority;

@@ -33,6 +33,7 @@ class CoreStore {
   struct SweepRow {
     std::optional<SweepState> state = {};
     int priority = 0;
+    std::set<int> given_up = {};
   };
   struct Member {
     int job = 0;
@@ -55,6 +56,7 @@ class CoreStore {
   absl::Status InsertJobs(int sweep);
   absl::Status Submit(int sweep, std::optional<int> priority);
   absl::Status SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority);
+  absl::Status SteerJobs(int sweep, bool cancels, const Some& some);
   absl::Status SteerWorker(const std::string& id, bool drain);
   absl::Status Upload(const v1::UploadHeader& header);
   absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request);
@@ -81,6 +83,11 @@ class CoreStore {
   static void KeepCheckpoint(JobRow& row, int step, int64_t attempt);
   absl::Status Settle(int job);
   absl::Status SettleDependants(int job);
+  bool IsOpen(int job) const { return !std::holds_alternative<Succeeded>(jobs[static_cast<size_t>(job)].life.state); }
+  bool IsToGo(int sweep, int job, const std::set<int>& gone) const;
+  absl::Status CancelUnclaimed(int sweep);
+  absl::Status ReviveClaimed(int sweep);
+  absl::Status TryAgain(int sweep, int job);
   std::vector<int> Own(int64_t attempt) const;
   absl::Status Release(int64_t attempt, Outcome outcome, const std::string& reason);
   void NoteFailure(const std::vector<int>& own, WorkerRow& worker) const;

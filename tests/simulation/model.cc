@@ -1,6 +1,7 @@
 #include "tests/simulation/model.h"
 
 #include <algorithm>
+#include <iterator>
 #include <ranges>
 #include <utility>
 
@@ -32,9 +33,11 @@ int Model::ToCome(int sweep) const {
   return static_cast<int>(universe_->sweeps[static_cast<size_t>(sweep)].order.size()) - sweeps_[static_cast<size_t>(sweep)].there;
 }
 
-bool Model::HasAny(int job, std::initializer_list<SweepState> states) const {
+bool Model::Claims(int sweep, int job) const { return Has(sweep, job) && !sweeps_[static_cast<size_t>(sweep)].given_up.contains(job); }
+
+bool Model::IsClaimedByAny(int job, std::initializer_list<SweepState> states) const {
   for (size_t sweep = 0; sweep < sweeps_.size(); ++sweep) {
-    if (std::ranges::find(states, sweeps_[sweep].state) != states.end() && Has(static_cast<int>(sweep), job)) return true;
+    if (std::ranges::find(states, sweeps_[sweep].state) != states.end() && Claims(static_cast<int>(sweep), job)) return true;
   }
   return false;
 }
@@ -42,7 +45,7 @@ bool Model::HasAny(int job, std::initializer_list<SweepState> states) const {
 void Model::Refresh(int job) {
   std::optional<int> highest;
   for (size_t sweep = 0; sweep < sweeps_.size(); ++sweep) {
-    if (sweeps_[sweep].state != SweepState::kLive || !Has(static_cast<int>(sweep), job)) continue;
+    if (sweeps_[sweep].state != SweepState::kLive || !Claims(static_cast<int>(sweep), job)) continue;
     highest = std::max(highest.value_or(sweeps_[sweep].priority), sweeps_[sweep].priority);
   }
   At(job).wanted = highest.has_value();
@@ -131,7 +134,7 @@ void Model::Revive(int job) {
 void Model::Cancel(std::span<const int> jobs) {
   for (const int job : jobs) {
     const JobState state = At(job).state;
-    if (HasAny(job, {SweepState::kLive, SweepState::kPaused})) continue;
+    if (IsClaimedByAny(job, {SweepState::kLive, SweepState::kPaused})) continue;
     if (state != JobState::kSucceeded) At(job).checkpoint = At(job).checkpoint_before = 0;
     if (state != JobState::kWaiting && state != JobState::kQueued && state != JobState::kLeased) continue;
     if (state == JobState::kLeased) {
@@ -161,13 +164,18 @@ void Model::FollowNext(int sweep, int slice) {
   if (!life.unsettled) return;
   const int from = *life.unsettled;
   const std::span<const int> jobs = There(sweep).subspan(static_cast<size_t>(from), static_cast<size_t>(std::min(slice, life.there - from)));
-  for (const int job : jobs) Refresh(job);
-  if (life.state == SweepState::kCancelled) Cancel(jobs);
-  for (const int job : jobs) {
-    if (life.state != SweepState::kCancelled || At(job).wanted) Revive(job);
-  }
+  FollowNow(sweep, jobs);
   life.unsettled = from + static_cast<int>(jobs.size());
   if (*life.unsettled == life.there) life.unsettled.reset();
+}
+
+void Model::FollowNow(int sweep, std::span<const int> jobs) {
+  const bool cancelled = sweeps_[static_cast<size_t>(sweep)].state == SweepState::kCancelled;
+  for (const int job : jobs) Refresh(job);
+  Cancel(jobs);
+  for (const int job : jobs) {
+    if ((!cancelled && Claims(sweep, job)) || At(job).wanted) Revive(job);
+  }
 }
 
 absl::Status Model::Submit(int sweep, std::optional<int> priority, int slice) {
@@ -175,7 +183,8 @@ absl::Status Model::Submit(int sweep, std::optional<int> priority, int slice) {
   const bool was_live = life.state == SweepState::kLive;
   life.state = SweepState::kLive;
   if (priority) life.priority = *priority;
-  if (!was_live || priority) Follow(sweep, slice);
+  const bool gave_up = !std::exchange(life.given_up, {}).empty();
+  if (!was_live || priority || gave_up) Follow(sweep, slice);
   for (const int job : There(sweep)) {
     if (!Spec(job).sources.empty()) Settle(job);
   }
@@ -185,15 +194,11 @@ absl::Status Model::Submit(int sweep, std::optional<int> priority, int slice) {
 absl::Status Model::RetrySlice(int sweep, int from, int slice) {
   if (sweeps_[static_cast<size_t>(sweep)].state == SweepState::kCancelled) return absl::FailedPreconditionError("cancelled");
   std::vector<int> failed;
-  const std::span<const int> there = There(sweep);
-  for (size_t i = static_cast<size_t>(from); i < there.size() && i < static_cast<size_t>(from + slice); ++i) {
-    if (At(there[i]).state == JobState::kFailed) failed.push_back(there[i]);
-  }
-  for (const int job : failed) {
-    At(job).failures = At(job).losses = 0;
-    At(job).apart = 0;
-    At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
-  }
+  const std::span<const int> part = Part(sweep, from, slice);
+  std::ranges::copy_if(part, std::back_inserter(failed), [this](int job) { return At(job).state == JobState::kFailed; });
+  const bool gave_up = !sweeps_[static_cast<size_t>(sweep)].given_up.empty();
+  TryAgain(sweep, failed);
+  if (gave_up) FollowNow(sweep, part);
   return absl::OkStatus();
 }
 

@@ -47,6 +47,7 @@ class Model {
     int priority = 0;
     int there = 0;  // Its jobs that have come, the first of Sweep::order.
     std::optional<int> unsettled = {};  // From which of these on they do not follow its state and priority yet.
+    std::set<int> given_up = {};        // Cancelled alone: it goes on as if it did not have them.
     bool operator==(const SweepLife&) const = default;
   };
   struct Member {
@@ -74,6 +75,18 @@ class Model {
     bool operator==(const Worker&) const = default;
   };
 
+  // Some jobs of a sweep that are cancelled or retried, part after part, and what the parts so far have come to.
+  struct Steering {
+    int sweep = 0;
+    bool cancels = false;
+    Some some = {};
+    int at = 0;  // Where the next part begins.
+    int succeeded = 0;
+    int failed = 0;
+    int others = 0;
+    int steered = 0;  // How many whoever asked is told.
+  };
+
   // How often what came was refused; no part of what is compared.
   struct Refusals {
     int64_t stale_reports = 0;
@@ -95,6 +108,9 @@ class Model {
   absl::Status SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority, int slice = kAllJobs);
   void FollowNext(int sweep, int slice);
   absl::Status RetrySlice(int sweep, int from, int slice);
+  // As SteerSweep; the rest of it with SteerNextJobs.
+  absl::Status SteerJobs(Steering& steering, int slice = kAllJobs);
+  absl::Status SteerNextJobs(Steering& steering, int slice);
   absl::Status SteerWorker(const std::string& worker, bool drain);
   absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request);
   absl::Status Upload(const v1::UploadHeader& header);
@@ -108,6 +124,8 @@ class Model {
   // A sweep has a job of its own from when it has come.
   bool Has(int sweep, int job) const;
   int ToCome(int sweep) const;
+  // It has a job, and has not given it up.
+  bool Claims(int sweep, int job) const;
   // Of attempt 1, 2, ...; empty: it runs.
   const std::vector<std::string_view>& outcomes() const { return outcomes_; }
   const std::map<std::string, Worker>& workers() const { return workers_; }
@@ -121,11 +139,19 @@ class Model {
   const JobLife& At(int job) const { return jobs_[static_cast<size_t>(job)]; }
   const Job& Spec(int job) const { return universe_->jobs[static_cast<size_t>(job)]; }
   std::span<const int> There(int sweep) const;
-  bool HasAny(int job, std::initializer_list<SweepState> states) const;
+  // Those from one on, at most `slice`.
+  std::span<const int> Part(int sweep, int from, int slice) const;
+  bool IsMember(int sweep, int job) const;
+  bool IsClaimedByAny(int job, std::initializer_list<SweepState> states) const;
   void Refresh(int job);
   void Revive(int job);
   void Cancel(std::span<const int> jobs);
   void Follow(int sweep, int slice);
+  void FollowNow(int sweep, std::span<const int> jobs);
+  absl::Status CanSteerJobs(const Steering& steering) const;
+  bool IsNeeded(int sweep, int job) const;
+  int GiveUp(int sweep, const std::vector<int>& jobs);
+  int TryAgain(int sweep, const std::vector<int>& jobs);
   bool AtOnce(int sweep, int slice) const;
   bool InputsThere(int job) const;
   std::vector<int> OwnJobs(const Attempt& attempt) const;

@@ -57,4 +57,12 @@ inline OpPtr RetryNext(int sweep, std::shared_ptr<int> at) {
   return op;
 }
 
+// The next ones of those that were named are cancelled or retried.
+inline OpPtr SteerNextJobs(const std::shared_ptr<Model::Steering>& steering) {
+  OpPtr op = MakeOp("jobs are steered alone in " + std::to_string(steering->sweep),
+                    [steering](Model& model) { return model.SteerNextJobs(*steering, kSettledInSlice); });
+  op->next_slice = [steering] { return SteerNextJobs(steering); };
+  return op;
+}
+
 }  // namespace longreach::simulation

@@ -27,6 +27,17 @@ const std::vector<Plant>& Plants() {
        "CREATE TRIGGER planted AFTER INSERT ON progress WHEN NEW.step = 27 BEGIN DELETE FROM progress WHERE job = NEW.job AND step = 27; END"},
       {"does not revive what was cancelled",
        "CREATE TRIGGER planted BEFORE UPDATE OF state ON jobs WHEN OLD.state = 'cancelled' BEGIN SELECT RAISE(IGNORE); END"},
+      {"forgets what a sweep gave up",
+       "CREATE TRIGGER planted AFTER INSERT ON given_up BEGIN DELETE FROM given_up WHERE sweep = NEW.sweep AND job = NEW.job; END"},
+      {"gives up for every sweep what one gives up",
+       "CREATE TRIGGER planted AFTER INSERT ON given_up BEGIN INSERT OR IGNORE INTO given_up(sweep, job) SELECT sweep, job FROM sweep_jobs "
+       "WHERE job = NEW.job; END"},
+      {"goes on with what only given-up jobs need",
+       "CREATE TRIGGER planted AFTER INSERT ON given_up WHEN EXISTS (SELECT 1 FROM sweep_jobs WHERE sweep = NEW.sweep AND job = NEW.job AND "
+       "role = 'prerequisite') BEGIN DELETE FROM given_up WHERE sweep = NEW.sweep AND job = NEW.job; END"},
+      {"goes on with given-up jobs whose sweep is resumed",
+       "CREATE TRIGGER planted AFTER UPDATE OF state ON sweeps WHEN OLD.state = 'paused' AND NEW.state = 'live' BEGIN DELETE FROM given_up "
+       "WHERE sweep = NEW.num; END"},
       {"goes on with what is paused",
        "CREATE TRIGGER planted AFTER UPDATE OF wanted ON jobs WHEN NEW.wanted = 0 BEGIN UPDATE jobs SET wanted = 1 WHERE num = NEW.num; END"},
       {"forgets who does not follow yet",

@@ -47,6 +47,8 @@ class Scheduler {
   virtual void Forget(const v1::SynchronizeRequest& request) = 0;
   virtual void Submit(int sweep, std::optional<int> priority, Answer answer) = 0;
   virtual void SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority, Answer answer) = 0;
+  // Cancels some of its jobs alone, or retries them.
+  virtual void SteerJobs(int sweep, bool cancels, const Some& some, Answer answer) = 0;
   virtual void SteerWorker(const std::string& worker, bool drain, Answer answer) = 0;
   virtual void Upload(const v1::UploadHeader& header, const std::string& bytes, Answer answer) = 0;
   virtual absl::StatusOr<std::string> Download(const std::string& sha256) = 0;

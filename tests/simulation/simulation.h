@@ -6,14 +6,14 @@
 //
 // In a seed: 3 to 5 workers, some 40 jobs of four sweeps that share jobs and need each other's weights, at least 300 events with at
 // least one crash of the scheduler. Events run in groups, as the writer runs them, and every event is given to the reference model
-// (model.h) in the same order. Compared are: each answer with the model's; after each group all jobs, sweeps with their counters,
-// workers and attempts; at the end the ledger check with all files read, points of loss curves that were acknowledged, every result
+// (model.h) in the same order. Compared are: each answer with the model's; after each group all jobs, sweeps with their counters
+// and what they gave up, workers and attempts; at the end the ledger check with all files read, points of loss curves that were acknowledged, every result
 // with the only one that its job can have, and the whole table with that of an undisturbed run. No lease may end before its time, and
 // once the faults stop all jobs must come to an end. Jobs crash, diverge, have results that cannot be accepted or forget their weights
 // by their ids alone, so that tables can be compared.
 //
-// Is it blind? plants.h has 17 bugs of a scheduler and its store (answers before the commit, leases of 14 s, stale reports, lost
-// counts, forgotten checkpoints and points, ...). Each is found within the first 13 seeds, 13 of them by the first; PlantTest sees to it.
+// Is it blind? plants.h has 23 bugs of a scheduler and its store (answers before the commit, leases of 14 s, stale reports, lost
+// counts, forgotten checkpoints and points, jobs that were given up and go on, ...). Each is found within a hundred seeds; PlantTest sees to it.
 #pragma once
 
 #include <cstdint>

@@ -164,6 +164,22 @@ class StoreScheduler final : public Scheduler {
     }
     engine_->SteerSweep(request, [answer](absl::StatusOr<v1::Sweep> given) { answer(given.status()); });
   }
+  void SteerJobs(int sweep, bool cancels, const Some& some, Answer answer) override {
+    v1::SteerSweepRequest request;
+    request.set_sweep(universe_.sweeps[static_cast<size_t>(sweep)].id);
+    request.set_action(cancels ? v1::SteerSweepRequest::ACTION_CANCEL_JOBS : v1::SteerSweepRequest::ACTION_RETRY_JOBS);
+    for (const std::string& text : some.Texts()) request.add_only(text);
+    const auto steering = std::make_shared<Model::Steering>(Model::Steering{.sweep = sweep, .cancels = cancels, .some = some});
+    Expect(fmt::format("{} {} of {}", cancels ? "cancel" : "retry", fmt::join(request.only(), " "), sweep),
+           [steering](Model& model) { return model.SteerJobs(*steering, kSettledInSlice); });
+    next_op_->next_slice = [steering] { return SteerNextJobs(steering); };
+    engine_->SteerSweep(request, [this, steering, answer](absl::StatusOr<v1::Sweep> given) {
+      if (given.ok() && given->jobs_steered() != steering->steered) {
+        world_.Violation(fmt::format("{} jobs are said to be steered where the model has {}", given->jobs_steered(), steering->steered));
+      }
+      answer(given.status());
+    });
+  }
   void SteerWorker(const std::string& worker, bool drain, Answer answer) override {
     v1::SteerWorkerRequest request;
     request.set_worker(worker);

@@ -99,6 +99,7 @@ class Maker {
       job.pack_key = expanded.pack_key;
       job.task = expanded.spec.task();
       job.encoding = expanded.spec.encoding();
+      job.randomized = expanded.spec.randomized();
       job.learning_rate = expanded.spec.learning_rate();
       job.seed = expanded.spec.seed();
       job.steps = expanded.spec.training().steps();
@@ -135,6 +136,20 @@ Universe Make(int index) {
 }
 
 }  // namespace
+
+std::string EncodingOf(const Job& job) { return job.encoding + (job.randomized ? ":randomized" : ""); }
+
+bool Some::Has(const Job& job) const {
+  return task.value_or(job.task) == job.task && encoding.value_or(EncodingOf(job)) == EncodingOf(job) && seed.value_or(job.seed) == job.seed;
+}
+
+std::vector<std::string> Some::Texts() const {
+  std::vector<std::string> texts;
+  if (task) texts.push_back("task=" + *task);
+  if (encoding) texts.push_back("encoding=" + *encoding);
+  if (seed) texts.push_back(fmt::format("seed={}", *seed));
+  return texts;
+}
 
 bool Universe::IsHopeless(int index) const {
   const Job& job = jobs[static_cast<size_t>(index)];

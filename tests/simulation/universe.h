@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Job {
   std::string pack_key;
   std::string task;
   std::string encoding;
+  bool randomized = false;
   double learning_rate = 0;
   uint32_t seed = 0;
   int steps = 0;
@@ -33,6 +35,17 @@ struct Job {
   uint32_t sweeps = 0;          // Bit i: sweep i has it, as a member or a prerequisite.
   Fate fate = Fate::kPlain;
 };
+
+// Some jobs of a sweep, as users name them: those that have these values.
+struct Some {
+  std::optional<std::string> task = {};
+  std::optional<std::string> encoding = {};  // With its positions: "rope:randomized".
+  std::optional<uint32_t> seed = {};
+
+  bool Has(const Job& job) const;
+  std::vector<std::string> Texts() const;
+};
+std::string EncodingOf(const Job& job);
 
 struct Sweep {
   v1::SweepSpec spec;

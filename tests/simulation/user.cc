@@ -58,6 +58,30 @@ void User::Steer(int sweep, v1::SteerSweepRequest::Action action, int priority) 
       world.dice.Between(1, 3));
 }
 
+void User::SteerJobs(int sweep, bool cancels) {
+  World& world = cluster_.world;
+  world.Count(cancels ? "user: cancel of some jobs" : "user: retry of some jobs");
+  const Job& like = cluster_.universe.jobs[static_cast<size_t>(world.dice.Pick(cluster_.universe.sweeps[static_cast<size_t>(sweep)].members))];
+  const int by = world.dice.Below(6);
+  Some some;
+  if (by == 0) some.task = like.task;
+  if (by == 1 || by >= 4) some.encoding = EncodingOf(like);
+  if (by >= 2) some.seed = like.seed;
+  Ask(
+      [&world, sweep, cancels, some](Scheduler& scheduler, Scheduler::Answer answer) {
+        scheduler.SteerJobs(sweep, cancels, some, [&world, cancels, answer = std::move(answer)](const absl::Status& status) {
+          if (status.ok()) world.Count(cancels ? "some jobs were cancelled" : "some jobs were retried");
+          if (status.code() == absl::StatusCode::kNotFound) world.Count("refusal: steering of an unknown sweep");
+          if (status.code() == absl::StatusCode::kFailedPrecondition) world.Count("refusal: steering of jobs that cannot be steered");
+          if (status.code() != absl::StatusCode::kInvalidArgument) return answer(status);
+          // No wrong words: those that are meant have not come yet.
+          world.Count("refusal: retry of jobs that are to come");
+          answer(absl::NotFoundError(status.message()));
+        });
+      },
+      world.dice.Between(1, 3));
+}
+
 void User::SteerWorker(const std::string& worker, bool drain) {
   World& world = cluster_.world;
   world.Count(drain ? "user: drain" : "user: undo drain");
@@ -75,7 +99,7 @@ void User::Act() {
   Dice& dice = cluster_.world.dice;
   const int sweep = dice.Below(static_cast<int>(cluster_.universe.sweeps.size()));
   const std::string worker = fmt::format("w{}-0", dice.Between(1, 6));
-  switch (dice.Below(12)) {
+  switch (dice.Below(14)) {
     case 0: return Steer(sweep, v1::SteerSweepRequest::ACTION_PAUSE);
     case 1:
     case 2: return Steer(sweep, v1::SteerSweepRequest::ACTION_RESUME);
@@ -85,6 +109,8 @@ void User::Act() {
     case 6: return SteerWorker(worker, true);
     case 7:
     case 8: return SteerWorker(worker, false);
+    case 9: return SteerJobs(sweep, true);
+    case 10: return SteerJobs(sweep, false);
     default: return Submit(sweep, dice.Chance(0.3) ? std::optional<int>(dice.Between(-3, 3)) : std::nullopt);
   }
 }
@@ -98,6 +124,9 @@ void User::WantAll() {
       Steer(sweep, v1::SteerSweepRequest::ACTION_RESUME);
     } else if (model.sweeps()[i].state != Model::SweepState::kLive) {
       Submit(sweep, {});
+    } else if (!model.sweeps()[i].given_up.empty()) {
+      if (cluster_.world.dice.Chance(0.5)) SteerJobs(sweep, false);
+      else Submit(sweep, {});
     } else {
       for (const int job : cluster_.universe.sweeps[i].order) {
         if (model.jobs()[static_cast<size_t>(job)].state != Model::JobState::kFailed || cluster_.universe.IsHopeless(job)) continue;

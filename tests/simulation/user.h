@@ -23,6 +23,8 @@ class User {
   void WantAll();
   void Submit(int sweep, std::optional<int> priority);
   void Steer(int sweep, v1::SteerSweepRequest::Action action, int priority = 0);
+  // Of a random choice of its jobs.
+  void SteerJobs(int sweep, bool cancels);
   void SteerWorker(const std::string& worker, bool drain);
   // A call without an answer is made again, now and then.
   void Ask(std::function<void(Scheduler&, Scheduler::Answer)> ask, int times);
