@@ -99,21 +99,9 @@ absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep, Pos
 }
 
 absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep, Positions part) {
-  ASSIGN_OR_RETURN(const bool any_given_up, AnyGivenUp(tx, sweep));
-  if (!any_given_up) {
-    static const std::string kSql = RetryFailedWhere(fmt::format("num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE {})", kOfPart));
-    return tx.Run(kSql, sweep, part.from, part.to);
-  }
-  // Some of them may be, or what they need.
-  static const std::string kFailed = fmt::format(
-      "SELECT j.num FROM sweep_jobs AS mine JOIN jobs AS j ON j.num = mine.job WHERE {} AND j.state = 'failed' ORDER BY j.num", kOfPart);
-  std::vector<int64_t> failed;
-  {
-    ASSIGN_OR_RETURN(sql::Rows rows, tx.Query(kFailed, sweep, part.from, part.to));
-    while (rows.Next()) failed.push_back(rows.Get<int64_t>(0));
-    RETURN_IF_ERROR(rows.status());
-  }
-  return TryJobsAgain(tx, sweep, failed);
+  static const std::string kSql =
+      RetryFailedWhere(fmt::format("num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE {} AND {})", kOfPart, NotGivenUp("mine")));
+  return tx.Run(kSql, sweep, part.from, part.to);
 }
 
 absl::StatusOr<bool> SweepHasInputs(sql::Connection& db, int64_t sweep) {

@@ -120,8 +120,7 @@ absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx,
 // cancelled -> queued, or waiting when an input is not there, for the jobs of a sweep that is not cancelled, and for those that are
 // wanted; how many. `wanted` must have been computed before.
 absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});
-// failed -> queued or waiting, with fresh counters and out of their split groups, for the jobs of a sweep; how many. Where the sweep has given some up, such
-// of them are wanted again (TryJobsAgain), and must follow.
+// failed -> queued or waiting, with fresh counters and out of their split groups, for the jobs of a sweep but those that it has given up; how many.
 absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});
 
 // What has changed with some jobs of a sweep.

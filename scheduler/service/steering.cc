@@ -9,7 +9,6 @@
 #include "scheduler/service/replies.h"
 #include "scheduler/service/settling.h"
 #include "scheduler/service/some_jobs.h"
-#include "store/given_up.h"
 
 namespace longreach::service {
 namespace {
@@ -52,15 +51,12 @@ void Engine::SubmitBeside(std::function<absl::Status(sql::Transaction&, Effects&
 }
 
 Engine::Part Engine::Retry(const std::shared_ptr<std::optional<int>>& jobs) const {
-  return [this, jobs](sql::Transaction& tx, const store::SweepRow& now, store::Positions part, bool, Effects& effects) -> absl::Status {
+  return [jobs](sql::Transaction& tx, const store::SweepRow& now, store::Positions part, bool, Effects& effects) -> absl::Status {
     RETURN_IF_ERROR(core::CheckRetry(now.state));
-    ASSIGN_OR_RETURN(const bool any_given_up, store::AnyGivenUp(tx, now.num));
     ASSIGN_OR_RETURN(const int retried, store::RetryFailedJobs(tx, now.num, part));
     *jobs = jobs->value_or(0) + retried;
     effects.work = true;
-    if (!any_given_up) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const store::Settled settled, store::SettlePart(tx, now, part));
-    return Follow(tx, settled, clock_.Wall(), effects);
+    return absl::OkStatus();
   };
 }
 

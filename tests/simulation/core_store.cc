@@ -115,10 +115,10 @@ absl::Status CoreStore::SteerSweep(int sweep, v1::SteerSweepRequest::Action acti
       RETURN_IF_ERROR(core::CheckRetry(*row.state));
       std::vector<int> failed;
       for (const int job : order) {
-        if (std::holds_alternative<Failed>(At(job).life.state)) failed.push_back(job);
+        if (std::holds_alternative<Failed>(At(job).life.state) && !row.given_up.contains(job)) failed.push_back(job);
       }
       for (const int job : failed) RETURN_IF_ERROR(TryAgain(sweep, job));
-      return ReviveClaimed(sweep);
+      return absl::OkStatus();
     }
     default:
       row.priority = priority;

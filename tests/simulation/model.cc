@@ -195,10 +195,8 @@ absl::Status Model::RetrySlice(int sweep, int from, int slice) {
   if (sweeps_[static_cast<size_t>(sweep)].state == SweepState::kCancelled) return absl::FailedPreconditionError("cancelled");
   std::vector<int> failed;
   const std::span<const int> part = Part(sweep, from, slice);
-  std::ranges::copy_if(part, std::back_inserter(failed), [this](int job) { return At(job).state == JobState::kFailed; });
-  const bool gave_up = !sweeps_[static_cast<size_t>(sweep)].given_up.empty();
+  std::ranges::copy_if(part, std::back_inserter(failed), [&](int job) { return At(job).state == JobState::kFailed && Claims(sweep, job); });
   TryAgain(sweep, failed);
-  if (gave_up) FollowNow(sweep, part);
   return absl::OkStatus();
 }
 

@@ -79,6 +79,27 @@ TEST_F(GivenUpTest, WhatNeedsAJobIsGivenUpWithItAndComesBackWithWhatItNeeds) {
   EXPECT_THAT(test_.Violations(), IsEmpty());
 }
 
+TEST_F(GivenUpTest, WhatASweepGaveUpAndFailedForAnotherIsNotRetriedWithTheWholeSweep) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(2));
+  test_.AddSweep("two", MakePack(1));
+  EXPECT_EQ(GiveUp(1, {jobs[0]}), 1);
+  ASSERT_OK(test_.db().Run("UPDATE jobs SET state = 'failed', failure = 'it broke'"));
+  const auto retry = [&](int64_t sweep) {
+    int retried = 0;
+    EXPECT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+      ASSIGN_OR_RETURN(retried, RetryFailedJobs(tx, sweep));
+      return absl::OkStatus();
+    }));
+    return retried;
+  };
+
+  EXPECT_EQ(retry(1), 1);
+  EXPECT_EQ(GetJob(test_.db(), jobs[0])->state, State::kFailed);
+  EXPECT_EQ(retry(2), 1);
+  EXPECT_EQ(GetJob(test_.db(), jobs[0])->state, State::kQueued);
+  EXPECT_TRUE(*HasGivenUp(test_.db(), 1, jobs[0]));
+}
+
 TEST_F(GivenUpTest, AJobThatWaitsForOneThatItsSweepGaveUpIsFound) {
   const std::vector<int64_t> jobs = test_.AddSweep("one", Chain());
   ASSERT_OK(test_.db().Run("INSERT INTO given_up(sweep, job) VALUES (1, ?)", jobs[0]));
