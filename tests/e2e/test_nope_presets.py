@@ -21,6 +21,7 @@ SMALLER = [
     (r"longbench: longbench\b", "longbench: longbench, longbench_beams: 2, longbench_tasks: [trec, lcc]"),
     (r"attention_scales: (&scales )?\[[^]]*\]", r"attention_scales: \1[1, 1.5]"),
     (r"attention_scales: 0\.9\.\.2:0\.01", "attention_scales: 0.9..1.5:0.3"),
+    (r"\{stride: 256, examples: 8192\}", "{lengths: [2048, 4096, 8192, 16384], stride: 256, examples: 8192}"),  # Table 1 has the kind's own.
     (r"stride: 256", "stride: 8"), (r"warmup_steps: \d+", "warmup_steps: 1"), (r"steps: 200\b", "steps: 3"), (r"steps: 1000\b", "steps: 4"),
     (r"examples: 8192", "examples: 6"), (r"examples: (64|32|16|8)\b", "examples: 2"), (r"position_bins: \d+", "position_bins: 8"),
     (r"\b(2048|4096|8192|16384|18432)\b", lambda match: LENGTHS[match[0]]),
