@@ -129,7 +129,7 @@ const std::vector<Scenario>& All() {
            [](Rig& rig) -> absl::Status {
              RETURN_IF_ERROR(rig.SteerSome("one", v1::SteerSweepRequest::ACTION_CANCEL_JOBS, "seed=0,1", 2));
              RETURN_IF_ERROR(rig.Synchronize(0));
-             return rig.SteerSome("one", v1::SteerSweepRequest::ACTION_RETRY_JOBS, "seed=1", 1);
+             return rig.SteerSome("one", v1::SteerSweepRequest::ACTION_RETRY_JOBS, "seed=0,1", 0);
            },
        .after_kill = [](Rig& rig) { return rig.SteerSome("one", v1::SteerSweepRequest::ACTION_RETRY_JOBS, "seed=0,1", 0); }},
       {.name = "retry", .prepare = AllFailed, .act = Retry, .after_kill = Retry},
