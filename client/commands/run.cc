@@ -64,7 +64,7 @@ class RunCommand final : public Command {
     RETURN_IF_ERROR(CheckWorkerOptions(session, worker_options_));
     ASSIGN_OR_RETURN(const std::vector<v1::Plan> plans, CheckParts(*connection, sweeps));
     InterruptScope interrupt;
-    if (session.embedded() != nullptr) {
+    if (session.embedded() != nullptr && !data_seen_to_) {
       ASSIGN_OR_RETURN(missing, EnsureAll(session, plans, interrupt));
       if (missing.has_value()) return *missing;
     }
@@ -98,10 +98,12 @@ class RunCommand final : public Command {
   bool published_ = false;
   bool retry_failed_ = false;
   WorkerOptions worker_options_;
+  bool data_seen_to_ = false;  // Those of all parts, before a store was made.
 };
 
 absl::StatusOr<std::optional<int>> RunCommand::CheckBeforeStore(Session& session, const std::vector<LoadedSweep>& sweeps) {
   ASSIGN_OR_RETURN(const std::vector<v1::Plan> plans, PlansBeforeStore(session, /*embed_by_default=*/true, sweeps));
+  data_seen_to_ = plans.size() == sweeps.size();
   const InterruptScope interrupt;  // Not of what comes next: there is nothing to keep yet when a scheduler starts.
   return EnsureAll(session, plans, interrupt);
 }
