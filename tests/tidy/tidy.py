@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import names
 import rules
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
@@ -123,6 +124,13 @@ def check_apart(tree):
             yield f"{file}: brings in <torch/...>, which only {', '.join(rules.TORCH_ROWS)} may"
 
 
+def check_names(tree):
+    texts = {file: tree.text(file) for file in tree.with_suffix(".cc", ".h", ".cu", ".cuh")}
+    includes = {file: [origin(tree, header) for _, header in tree.includes(file)] for file in texts}
+    for file, name, header in names.unreached(texts, includes.__getitem__):
+        yield f'{file}: says {name} without "{header}", neither included nor brought in'
+
+
 def check_texts(tree):
     for file in tree.files:
         name = pathlib.PurePath(file)
@@ -209,7 +217,7 @@ def check_links(tree):
                     yield f"{file}:{number}: links to {target}, which does not exist"
 
 
-CHECKS = [check_includes, check_apart, check_texts, check_top_level, check_roles, check_sources_listed, check_deploy,
+CHECKS = [check_includes, check_apart, check_names, check_texts, check_top_level, check_roles, check_sources_listed, check_deploy,
           check_links]
 
 

@@ -86,6 +86,20 @@ class TidyTest(unittest.TestCase):
         self.assert_found({"store/jobs.h": '#pragma once\n#include "store/gone.h"\n'}, "no file store/gone.h")
         self.assert_found({"store/jobs.h": '#pragma once\n#include "../store/jobs.cc"\n'}, "not named from the root")
 
+    def test_finds_names_whose_header_does_not_come_with_the_file(self):
+        declared = ("#pragma once\nnamespace longreach {\nstruct Lease {};\nconstexpr int kTerm = 15;\nvoid Renew(Lease& lease);\nstruct Now {};\n"
+                    "}  // namespace longreach\n")
+        for used in ("Lease a;", "int a = kTerm;", "void A() { Renew(a); }", "longreach::Lease a;"):
+            bad = f"namespace longreach::store {{\n{used}\n}}\n"
+            tree = {"proto/base/lease.h": declared, "store/jobs.cc": bad}
+            self.assert_found(tree, "store/jobs.cc", "lease.h")
+            self.assertEqual(problems_with({**tree, "store/jobs.cc": '#include "proto/base/lease.h"\n' + bad}), [])
+            through = {"store/jobs.h": '#pragma once\n#include "proto/base/lease.h"\n', "store/jobs.cc": '#include "store/jobs.h"\n' + bad}
+            self.assertEqual(problems_with({**tree, **through}), [])
+        for other in ("// Lease", 'auto a = "Lease";', "struct Lease {};", "using other::Lease;", "other::Lease a;", "a.Lease();", "enum { kTerm };",
+                      "template <typename Lease> void A(Lease a);", "int kTerm = 1, b = kTerm;"):
+            self.assertEqual(problems_with({"proto/base/lease.h": declared, "store/jobs.cc": f"namespace longreach {{\n{other}\n}}\n"}), [], other)
+
     def test_finds_untidy_text(self):
         self.assert_found({"store/jobs.h": "#pragma once\nint a; \n"}, "store/jobs.h:2", "blanks")
         self.assert_found({"store/jobs.h": "#pragma once\n\tint a;\n"}, "tab")
