@@ -25,6 +25,10 @@ absl::Status CheckRetry(SweepState state) {
 
 absl::Status CheckCancelJobs(SweepState state, int64_t to_come) {
   if (state == SweepState::kCancelled) return absl::FailedPreconditionError("the sweep is cancelled, and all of its jobs that no other sweep wants with it");
+  return CheckAllAreThere(to_come);
+}
+
+absl::Status CheckAllAreThere(int64_t to_come) {
   if (to_come == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       fmt::format("{} of its jobs {} to come yet, some of which may be meant; ask again once all are there", to_come, to_come == 1 ? "is" : "are"));

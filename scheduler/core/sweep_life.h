@@ -17,6 +17,8 @@ absl::StatusOr<SweepState> Resume(SweepState before);
 absl::Status CheckRetry(SweepState state);
 // Whether some of its jobs may be cancelled alone: not of a cancelled sweep, and not while jobs of it are to come, some of which may be meant.
 absl::Status CheckCancelJobs(SweepState state, int64_t to_come);
+// Where jobs that are named may be among those that are to come.
+absl::Status CheckAllAreThere(int64_t to_come);
 
 // One sweep that has a job.
 struct Claim {

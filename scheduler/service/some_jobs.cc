@@ -71,10 +71,11 @@ absl::StatusOr<store::Settled> SomeJobs::Steer(sql::Transaction& tx, const store
   return store::SettlePart(tx, sweep, part);
 }
 
-absl::StatusOr<int> SomeJobs::Steered() const {
-  if (succeeded_ + failed_ + others_ == 0) return absl::InvalidArgumentError("only: no job of the sweep has all of these; 'longreach jobs SWEEP --only ...' shows which there are");
+absl::StatusOr<int> SomeJobs::Steered(int64_t to_come) const {
   if (steered_ > 0 || others_ > 0) return steered_;
   if (!cancels_ && failed_ > 0) return steered_;
+  RETURN_IF_ERROR(core::CheckAllAreThere(to_come));
+  if (succeeded_ + failed_ == 0) return absl::InvalidArgumentError("only: no job of the sweep has all of these; 'longreach jobs SWEEP --only ...' shows which there are");
   const std::string failed = failed_ == 0 ? "" : fmt::format(", {} failed", failed_);
   return absl::FailedPreconditionError(fmt::format("only: there is nothing to {} among these jobs, all of which have come to their end: {} succeeded{}",
                                                    cancels_ ? "cancel" : "retry", succeeded_, failed));

@@ -29,8 +29,8 @@ class SomeJobs {
   absl::StatusOr<store::Settled> Steer(sql::Transaction& tx, const store::SweepRow& sweep, store::Positions part);
 
   // After all parts: how many were cancelled, or are to run again. INVALID_ARGUMENT: there is no such job. FAILED_PRECONDITION: all of them have come to an end that
-  // stays.
-  absl::StatusOr<int> Steered() const;
+  // stays, or those that are meant may be among the jobs of the sweep that are to come.
+  absl::StatusOr<int> Steered(int64_t to_come) const;
 
  private:
   SomeJobs(Members members, Only only, bool cancels) : members_(std::move(members)), only_(std::move(only)), cancels_(cancels) {}

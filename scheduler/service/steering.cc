@@ -68,7 +68,7 @@ absl::StatusOr<Engine::Part> Engine::SteerJobs(const store::SweepRow& sweep, con
     ASSIGN_OR_RETURN(const store::Settled settled, some->Steer(tx, now, part));
     RETURN_IF_ERROR(Follow(tx, settled, clock_.Wall(), effects));
     if (!last) return absl::OkStatus();
-    ASSIGN_OR_RETURN(*jobs, some->Steered());
+    ASSIGN_OR_RETURN(*jobs, some->Steered(now.to_come));
     return absl::OkStatus();
   };
 }

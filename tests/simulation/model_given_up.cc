@@ -92,8 +92,9 @@ absl::Status Model::SteerNextJobs(Steering& steering, int slice) {
     ++(succeeded ? steering.succeeded : failed ? steering.failed : steering.others);
     if (!succeeded && !(failed && steering.cancels)) open.push_back(job);
   }
-  if (last && steering.succeeded + steering.failed + steering.others == 0) return absl::InvalidArgumentError("no job of the sweep is so");
   const int meant = steering.others + (steering.cancels ? 0 : steering.failed);
+  if (last && meant == 0 && ToCome(sweep) > 0) return absl::FailedPreconditionError("some may be meant that are to come");
+  if (last && steering.succeeded + steering.failed + steering.others == 0) return absl::InvalidArgumentError("no job of the sweep is so");
   if (last && meant == 0) return absl::FailedPreconditionError("all have come to their end");
   steering.steered += steering.cancels ? GiveUp(sweep, open) : TryAgain(sweep, open);
   FollowNow(sweep, part);

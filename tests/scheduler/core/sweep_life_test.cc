@@ -30,6 +30,8 @@ TEST(SweepLifeTest, SomeJobsAreCancelledWhereAllAreThereAndTheSweepGoesOn) {
   EXPECT_TRUE(CheckCancelJobs(kPaused, 0).ok());
   EXPECT_EQ(CheckCancelJobs(kCancelled, 0).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(CheckCancelJobs(kLive, 3).message()), HasSubstr("3 of its jobs are to come yet"));
+  EXPECT_EQ(CheckAllAreThere(3), CheckCancelJobs(kPaused, 3));
+  EXPECT_THAT(std::string(CheckAllAreThere(1).message()), HasSubstr("1 of its jobs is to come yet"));
 }
 
 TEST(DemandTest, AJobIsWantedWhileALiveSweepHasIt) {

@@ -140,6 +140,29 @@ TEST_F(EngineSomeJobsTest, OfALargeSweepTheyFollowInSlices) {
   EXPECT_EQ(Counts("s").queued(), 5);
 }
 
+TEST_F(EngineSomeJobsTest, OfJobsThatAreToComeBothSayToAskAgain) {
+  options_.jobs_in_slice = 2;
+  RestartScheduler();
+  std::vector<absl::Status> refused;
+  during_event_ = [&] {
+    during_event_ = [&] {  // Seeds 0 and 1 are there.
+      EXPECT_EQ(Retry("s", {"seed=1"})->jobs_steered(), 0);
+      for (const std::string only : {"seed=1", "seed=4"}) refused.push_back(Cancel("s", {only}).status());
+      refused.push_back(Retry("s", {"seed=4"}).status());
+    };
+  };
+
+  Submit(Sweep("s", 5));
+
+  ASSERT_EQ(refused.size(), 3U);
+  for (const absl::Status& status : refused) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("3 of its jobs are to come yet, some of which may be meant; ask again once all are there"));
+  }
+  EXPECT_EQ(Retry("s", {"seed=4"})->jobs_steered(), 0);
+  EXPECT_EQ(Cancel("s", {"seed=4"})->jobs_steered(), 1);
+}
+
 TEST_F(EngineSomeJobsTest, WhatCannotBeDoneIsRefused) {
   Submit(Sweep("s", 2));
   const auto code = [](const absl::StatusOr<v1::Sweep>& answer) { return answer.status().code(); };
