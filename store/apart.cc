@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "store/given_up.h"
 #include "store/job_row.h"
 
 namespace longreach::store {
@@ -21,10 +25,11 @@ struct InSweep {
   int64_t position = 0;
 };
 
-// In one of these sweeps.
+// In one of these sweeps, which wants it.
 absl::StatusOr<std::optional<InSweep>> PlaceIn(sql::Connection& db, int64_t job, const std::set<int64_t>& sweeps) {
   if (sweeps.empty()) return std::nullopt;
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT sweep, role, position FROM sweep_jobs WHERE job = ?", job));
+  static const std::string kSql = fmt::format("SELECT sj.sweep, sj.role, sj.position FROM sweep_jobs AS sj WHERE sj.job = ? AND {}", NotGivenUp("sj"));
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, job));
   while (rows.Next()) {
     const auto sweep = rows.Get<int64_t>(0);
     if (sweeps.contains(sweep)) return InSweep{.sweep = sweep, .role = rows.Get<std::string>(1), .position = rows.Get<int64_t>(2)};
@@ -34,7 +39,7 @@ absl::StatusOr<std::optional<InSweep>> PlaceIn(sql::Connection& db, int64_t job,
 }
 
 // The last job of the run that `job` is in: jobs of a sweep that follow each other have numbers that do, where they came with it and nothing
-// else came in between.
+// else came in between. What the sweep has given up and another one wants ends it.
 absl::StatusOr<int64_t> EndOfRun(sql::Connection& db, int64_t job, const InSweep& place) {
   const auto in_run = [&](int64_t further) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const std::optional<int64_t> there, db.First<int64_t>("SELECT job FROM sweep_jobs WHERE sweep = ? AND role = ? AND position = ?",
@@ -53,7 +58,11 @@ absl::StatusOr<int64_t> EndOfRun(sql::Connection& db, int64_t job, const InSweep
     ASSIGN_OR_RETURN(const bool is_in, in_run(middle));
     (is_in ? inside : outside) = middle;
   }
-  return job + inside;
+  ASSIGN_OR_RETURN(const std::optional<int64_t> given_up,
+                   db.First<int64_t>("SELECT gu.job FROM given_up AS gu CROSS JOIN jobs AS j ON j.num = gu.job WHERE gu.sweep = ? AND gu.job > ? AND gu.job <= ? "
+                                     "AND j.state = 'queued' AND j.wanted = 1 ORDER BY gu.job LIMIT 1",
+                                     place.sweep, job, job + inside));
+  return given_up ? *given_up - 1 : job + inside;
 }
 
 // A job is one of those to stay away from, whatever sweeps it is in.
@@ -128,31 +137,39 @@ class Search {
   int in_sweeps_ = 0;  // Jobs of the sweeps that were looked at.
 };
 
-absl::StatusOr<std::set<int64_t>> SweepsWith(sql::Connection& db, int64_t job) {
+// `which`: a condition on the row `sj` of sweep_jobs.
+absl::StatusOr<std::set<int64_t>> SweepsWith(sql::Connection& db, int64_t job, std::string_view which) {
   std::set<int64_t> sweeps;
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT sweep FROM sweep_jobs WHERE job = ?", job));
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(fmt::format("SELECT sj.sweep FROM sweep_jobs AS sj WHERE sj.job = ? AND {}", which), job));
   while (rows.Next()) sweeps.insert(rows.Get<int64_t>(0));
   RETURN_IF_ERROR(rows.status());
   return sweeps;
 }
 
-}  // namespace
-
-absl::StatusOr<std::set<int64_t>> SweepsWithAny(sql::Connection& db, const std::set<int64_t>& jobs) {
+absl::StatusOr<std::set<int64_t>> SweepsOfAll(sql::Connection& db, const std::set<int64_t>& jobs, std::string_view which) {
   std::set<int64_t> sweeps;
-  for (const int64_t job : jobs) {
-    ASSIGN_OR_RETURN(const std::set<int64_t> of_job, SweepsWith(db, job));
-    sweeps.insert(of_job.begin(), of_job.end());
+  for (bool first = true; const int64_t job : jobs) {
+    ASSIGN_OR_RETURN(std::set<int64_t> of_job, SweepsWith(db, job, which));
+    if (std::exchange(first, false)) sweeps = std::move(of_job);
+    else std::erase_if(sweeps, [&of_job](int64_t sweep) { return !of_job.contains(sweep); });
   }
   return sweeps;
 }
 
-absl::StatusOr<std::set<int64_t>> SweepsWithAll(sql::Connection& db, const std::set<int64_t>& jobs) {
+}  // namespace
+
+absl::StatusOr<std::set<int64_t>> SweepsWithAll(sql::Connection& db, const std::set<int64_t>& jobs) { return SweepsOfAll(db, jobs, "TRUE"); }
+
+absl::StatusOr<std::set<int64_t>> SweepsWantingAll(sql::Connection& db, const std::set<int64_t>& jobs) { return SweepsOfAll(db, jobs, NotGivenUp("sj")); }
+
+absl::StatusOr<std::set<int64_t>> SweepsWantingAny(sql::Connection& db, const std::set<int64_t>& jobs) {
   std::set<int64_t> sweeps;
-  for (bool first = true; const int64_t job : jobs) {
-    ASSIGN_OR_RETURN(std::set<int64_t> of_job, SweepsWith(db, job));
-    if (std::exchange(first, false)) sweeps = std::move(of_job);
-    else std::erase_if(sweeps, [&of_job](int64_t sweep) { return !of_job.contains(sweep); });
+  for (const int64_t job : jobs) {
+    ASSIGN_OR_RETURN(std::set<int64_t> of_job, SweepsWith(db, job, NotGivenUp("sj")));
+    if (of_job.empty()) {
+      ASSIGN_OR_RETURN(of_job, SweepsWith(db, job, "TRUE"));
+    }
+    sweeps.insert(of_job.begin(), of_job.end());
   }
   return sweeps;
 }

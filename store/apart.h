@@ -10,7 +10,7 @@
 
 namespace longreach::store {
 
-// Jobs to stay away from: those of these sweeps, those with these pack keys (pack_keys.num), and these themselves.
+// Jobs to stay away from: those of these sweeps but what they have given up, those with these pack keys (pack_keys.num), and these themselves.
 struct Apart {
   std::set<int64_t> sweeps{};
   std::set<int64_t> pack_keys{};
@@ -20,10 +20,12 @@ struct Apart {
   auto operator<=>(const Apart&) const = default;
 };
 
-// The sweeps that have any of these jobs, in whatever state they are.
-absl::StatusOr<std::set<int64_t>> SweepsWithAny(sql::Connection& db, const std::set<int64_t>& jobs);
-// Those that have all of them.
+// The sweeps that have all of these jobs, in whatever state they are.
 absl::StatusOr<std::set<int64_t>> SweepsWithAll(sql::Connection& db, const std::set<int64_t>& jobs);
+// Those of them that have given none of these jobs up.
+absl::StatusOr<std::set<int64_t>> SweepsWantingAll(sql::Connection& db, const std::set<int64_t>& jobs);
+// The sweeps that have any of these jobs and have not given it up; of a job that all of its sweeps have given up, all of these.
+absl::StatusOr<std::set<int64_t>> SweepsWantingAny(sql::Connection& db, const std::set<int64_t>& jobs);
 // Those of `sweeps` that are live; if none is, all of them.
 absl::StatusOr<std::set<int64_t>> LiveElseAll(sql::Connection& db, const std::set<int64_t>& sweeps);
 absl::StatusOr<std::set<int64_t>> PackKeysOf(sql::Connection& db, const std::set<int64_t>& jobs);

@@ -77,16 +77,14 @@ Health AfterSuccess(const Health& before, const std::set<int64_t>& near) {
   return after;
 }
 
-Verdict VerdictOf(const Health& health, std::span<const std::set<int64_t>> sweeps_of_all) {
+Verdict VerdictOf(const Health& health, std::span<const SweepsOfAttempt> sweeps) {
   std::map<int64_t, int> of_sweep, in_a_row;
   int row = 0;
   for (size_t i = 0; i < health.failed.size(); ++i) {
     const bool counts = !health.failed[i].before_success;
     row += counts ? 1 : 0;
-    for (const int64_t sweep : sweeps_of_all[i]) {
-      ++of_sweep[sweep];
-      in_a_row[sweep] += counts ? 1 : 0;
-    }
+    for (const int64_t sweep : sweeps[i].having) in_a_row[sweep] += counts ? 1 : 0;
+    for (const int64_t sweep : sweeps[i].wanting) ++of_sweep[sweep];
   }
   const bool of_one = std::ranges::any_of(in_a_row, [row](const auto& count) { return count.second == row; });
   if (row >= kFailuresToPutAside && !of_one) return {.standing = Standing::kAside};

@@ -46,9 +46,14 @@ struct Verdict {
   Standing standing = Standing::kGood;
   std::set<int64_t> sweeps = {};  // Those that it gets no jobs of.
 };
-// `sweeps_of_all`: for each failed attempt the sweeps that have all of its jobs. Three failures of a sweep that nothing of succeeded here in
-// between: none of its jobs. Three in a row that are not of one sweep: it is the machine.
-Verdict VerdictOf(const Health& health, std::span<const std::set<int64_t>> sweeps_of_all);
+// The sweeps that have all jobs of a failed attempt, and of these the ones that have given none of them up.
+struct SweepsOfAttempt {
+  std::set<int64_t> having = {};
+  std::set<int64_t> wanting = {};
+};
+// `sweeps`: for each failed attempt. Three failures of jobs that a sweep wants, with nothing of it succeeding here in between: none of its jobs.
+// Three in a row that are not of one sweep: it is the machine, whatever sweeps have given up since.
+Verdict VerdictOf(const Health& health, std::span<const SweepsOfAttempt> sweeps);
 
 // Of so many kinds of packs jobs of a sweep must have failed before the worker gets none of that sweep: else it gets none of those kinds.
 inline constexpr size_t kKindsToBlame = 3;

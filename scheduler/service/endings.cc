@@ -133,14 +133,15 @@ absl::Status NoteFailure(sql::Transaction& tx, const store::AttemptRow& attempt,
   return store::SetWorkerState(tx, attempt.worker, WorkerState::kPutAside, reason);
 }
 
-// Of the jobs that failed on a worker those that are of a sweep which one of `succeeded` is of: a live one, if it is of any.
+// Of the jobs that failed on a worker those that are of a sweep which one of `succeeded` is of: a live one, if it is of any. Of a sweep that has given it up a job is
+// only where all have.
 absl::StatusOr<std::set<int64_t>> Near(sql::Connection& db, const core::Health& health, const std::set<int64_t>& succeeded) {
-  ASSIGN_OR_RETURN(const std::set<int64_t> all, store::SweepsWithAny(db, succeeded));
+  ASSIGN_OR_RETURN(const std::set<int64_t> all, store::SweepsWantingAny(db, succeeded));
   ASSIGN_OR_RETURN(const std::set<int64_t> sweeps, store::LiveElseAll(db, all));
   std::set<int64_t> near;
   for (const core::FailedAttempt& failed : health.failed) {
     for (const int64_t job : failed.jobs) {
-      ASSIGN_OR_RETURN(const std::set<int64_t> of_job, store::SweepsWithAny(db, {job}));
+      ASSIGN_OR_RETURN(const std::set<int64_t> of_job, store::SweepsWantingAny(db, {job}));
       if (std::ranges::any_of(of_job, [&sweeps](int64_t sweep) { return sweeps.contains(sweep); })) near.insert(job);
     }
   }

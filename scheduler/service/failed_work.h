@@ -26,7 +26,7 @@ class FailedWork {
   absl::StatusOr<std::string> Reason(sql::Connection& db, const store::WorkerRow& worker, std::string_view last, const std::set<int64_t>& jobs) const;
 
  private:
-  absl::Status Blame(sql::Connection& db, const core::Health& health, const std::vector<std::set<int64_t>>& sweeps_of_all, const std::set<int64_t>& sweeps);
+  absl::Status Blame(sql::Connection& db, const core::Health& health, const std::vector<core::SweepsOfAttempt>& of_attempts, const std::set<int64_t>& blamed);
 
   core::Standing standing_ = core::Standing::kGood;
   bool in_a_row_ = false;     // Nothing has succeeded in between.

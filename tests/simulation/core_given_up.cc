@@ -46,8 +46,8 @@ absl::Status CoreStore::ReviveClaimed(int sweep) {
 }
 
 absl::Status CoreStore::TryAgain(int sweep, int job) {
-  if (!IsOpen(job)) return absl::OkStatus();
   sweeps[static_cast<size_t>(sweep)].given_up.erase(job);
+  if (!IsOpen(job)) return absl::OkStatus();
   if (std::holds_alternative<Failed>(At(job).life.state)) {
     RETURN_IF_ERROR(Assign(job, core::Retry(At(job).life, InputsThere(job))));
     At(job).split_group = 0;

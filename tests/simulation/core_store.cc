@@ -229,20 +229,36 @@ uint32_t CoreStore::SweepsWith(int job) const {
   return Spec(job).sweeps & known;
 }
 
-std::set<int64_t> CoreStore::SweepsOfAll(const std::vector<int64_t>& failed) const {
-  uint32_t all = ~0u;
-  for (const int64_t job : failed) all &= SweepsWith(static_cast<int>(job));
-  std::set<int64_t> of_all;
+// Those of them that have not given it up.
+uint32_t CoreStore::SweepsWanting(int job) const {
+  uint32_t wanting = SweepsWith(job);
+  for (size_t sweep = 0; sweep < sweeps.size(); ++sweep) wanting &= sweeps[sweep].given_up.contains(job) ? ~(1u << sweep) : ~0u;
+  return wanting;
+}
+
+uint32_t CoreStore::SweepsWantingElseWith(int job) const {
+  const uint32_t wanting = SweepsWanting(job);
+  return wanting != 0 ? wanting : SweepsWith(job);
+}
+
+core::SweepsOfAttempt CoreStore::SweepsOfAll(const std::vector<int64_t>& failed) const {
+  uint32_t having = ~0u, wanting = ~0u;
+  for (const int64_t job : failed) {
+    having &= SweepsWith(static_cast<int>(job));
+    wanting &= SweepsWanting(static_cast<int>(job));
+  }
+  core::SweepsOfAttempt of_all;
   for (size_t sweep = 0; sweep < sweeps.size(); ++sweep) {
-    if ((all >> sweep & 1) != 0) of_all.insert(static_cast<int64_t>(sweep));
+    if ((having >> sweep & 1) != 0) of_all.having.insert(static_cast<int64_t>(sweep));
+    if ((wanting >> sweep & 1) != 0) of_all.wanting.insert(static_cast<int64_t>(sweep));
   }
   return of_all;
 }
 
 core::Verdict CoreStore::VerdictOn(const WorkerRow& worker) const {
-  std::vector<std::set<int64_t>> sweeps_of_all;
-  for (const core::FailedAttempt& failed : worker.health.failed) sweeps_of_all.push_back(SweepsOfAll(failed.jobs));
-  return core::VerdictOf(worker.health, sweeps_of_all);
+  std::vector<core::SweepsOfAttempt> of_attempts;
+  for (const core::FailedAttempt& failed : worker.health.failed) of_attempts.push_back(SweepsOfAll(failed.jobs));
+  return core::VerdictOf(worker.health, of_attempts);
 }
 
 // The live ones of them, if there are any.
@@ -254,12 +270,12 @@ uint32_t CoreStore::LiveOf(uint32_t some) const {
 
 void CoreStore::NoteSuccess(const std::set<int>& accepted, WorkerRow& worker) const {
   uint32_t of_accepted = 0;
-  for (const int job : accepted) of_accepted |= SweepsWith(job);
+  for (const int job : accepted) of_accepted |= SweepsWantingElseWith(job);
   of_accepted = LiveOf(of_accepted);
   std::set<int64_t> near;
   for (const core::FailedAttempt& failed : worker.health.failed) {
     for (const int64_t job : failed.jobs) {
-      if ((SweepsWith(static_cast<int>(job)) & of_accepted) != 0) near.insert(job);
+      if ((SweepsWantingElseWith(static_cast<int>(job)) & of_accepted) != 0) near.insert(job);
     }
   }
   worker.health = core::ParseHealth(core::ToText(core::AfterSuccess(worker.health, near)));
@@ -281,8 +297,8 @@ std::vector<CoreStore::Apart> CoreStore::OffersFor(const WorkerRow& worker) cons
   for (const int64_t sweep : verdict.sweeps) of_verdict |= 1u << sweep;
   std::set<std::string> keys;
   for (const core::FailedAttempt& failed : worker.health.failed) {
-    const std::set<int64_t> of_all = SweepsOfAll(failed.jobs);
-    if (std::ranges::none_of(of_all, [&](int64_t sweep) { return verdict.sweeps.contains(sweep); })) continue;
+    const core::SweepsOfAttempt of_all = SweepsOfAll(failed.jobs);
+    if (std::ranges::none_of(of_all.wanting, [&](int64_t sweep) { return verdict.sweeps.contains(sweep); })) continue;
     for (const int64_t job : failed.jobs) keys.insert(Spec(static_cast<int>(job)).pack_key);
   }
   if (!alone.empty()) offers.push_back({.sweeps = LiveOf(of_verdict), .pack_keys = keys, .jobs = alone});
@@ -292,7 +308,7 @@ std::vector<CoreStore::Apart> CoreStore::OffersFor(const WorkerRow& worker) cons
 }
 
 bool CoreStore::IsApart(int job, const Apart& from) const {
-  return (SweepsWith(job) & from.sweeps) == 0 && !from.pack_keys.contains(Spec(job).pack_key) && !from.jobs.contains(job);
+  return (SweepsWanting(job) & from.sweeps) == 0 && !from.pack_keys.contains(Spec(job).pack_key) && !from.jobs.contains(job);
 }
 
 std::vector<int> CoreStore::ReadyFor(const v1::SynchronizeRequest& request, const Room& room) const {

@@ -99,8 +99,10 @@ class CoreStore {
     int noops = 0;
   };
   uint32_t SweepsWith(int job) const;
+  uint32_t SweepsWanting(int job) const;
+  uint32_t SweepsWantingElseWith(int job) const;
   uint32_t LiveOf(uint32_t some) const;
-  std::set<int64_t> SweepsOfAll(const std::vector<int64_t>& failed) const;
+  core::SweepsOfAttempt SweepsOfAll(const std::vector<int64_t>& failed) const;
   core::Verdict VerdictOn(const WorkerRow& worker) const;
   void NoteSuccess(const std::set<int>& accepted, WorkerRow& worker) const;
   // Jobs to stay away from.

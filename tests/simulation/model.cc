@@ -346,6 +346,17 @@ uint32_t Model::SweepsOf(int job) const {
   return bits;
 }
 
+uint32_t Model::ClaimsOn(int job) const {
+  uint32_t bits = 0;
+  for (size_t sweep = 0; sweep < sweeps_.size(); ++sweep) bits |= Claims(static_cast<int>(sweep), job) ? 1u << sweep : 0;
+  return bits;
+}
+
+uint32_t Model::ClaimsElseSweepsOf(int job) const {
+  const uint32_t claims = ClaimsOn(job);
+  return claims != 0 ? claims : SweepsOf(job);
+}
+
 // The first in line of those that the worker is given; with it go those that can be trained together with it: where nothing is kept from
 // it all, else those behind it that it is given as well. What computes nothing goes alone.
 std::optional<v1::Lease> Model::LeaseNext(const v1::SynchronizeRequest& request, const Worker& worker, Room& room) {

@@ -173,9 +173,12 @@ class Model {
     int noops = 0;
   };
   std::vector<int> ReadyFor(const v1::SynchronizeRequest& request, const Room& room) const;
-  // Bit i: sweep i has it.
+  // Bit i: sweep i has it; and has not given it up; the latter, or the former where none has not.
   uint32_t SweepsOf(int job) const;
+  uint32_t ClaimsOn(int job) const;
+  uint32_t ClaimsElseSweepsOf(int job) const;
   uint32_t OfAll(const std::set<int>& jobs) const;
+  uint32_t ClaimsOnAll(const std::set<int>& jobs) const;
   uint32_t LiveOf(uint32_t some) const;
   // The machine is to blame; else the sweeps that are.
   bool IsAside(const Worker& worker) const;

@@ -44,6 +44,12 @@ uint32_t Model::OfAll(const std::set<int>& jobs) const {
   return sweeps;
 }
 
+uint32_t Model::ClaimsOnAll(const std::set<int>& jobs) const {
+  uint32_t sweeps = ~0u;
+  for (const int job : jobs) sweeps &= ClaimsOn(job);
+  return sweeps;
+}
+
 uint32_t Model::LiveOf(uint32_t some) const {
   uint32_t live = 0;
   for (size_t sweep = 0; sweep < sweeps_.size(); ++sweep) live |= sweeps_[sweep].state == SweepState::kLive ? 1u << sweep : 0;
@@ -64,7 +70,7 @@ bool Model::IsAside(const Worker& worker) const {
 uint32_t Model::BlamedSweeps(const Worker& worker) const {
   uint32_t blamed = 0;
   for (size_t sweep = 0; sweep < sweeps_.size(); ++sweep) {
-    const auto count = std::ranges::count_if(worker.failed, [&](const Worker::Failed& failed) { return (OfAll(failed.jobs) >> sweep & 1) != 0; });
+    const auto count = std::ranges::count_if(worker.failed, [&](const Worker::Failed& failed) { return (ClaimsOnAll(failed.jobs) >> sweep & 1) != 0; });
     if (count >= static_cast<std::ptrdiff_t>(kFailuresToPutAside)) blamed |= 1u << sweep;
   }
   return blamed;
@@ -72,10 +78,10 @@ uint32_t Model::BlamedSweeps(const Worker& worker) const {
 
 void Model::Succeeded(const std::set<int>& jobs, Worker& worker) {
   uint32_t sweeps = 0;
-  for (const int job : jobs) sweeps |= SweepsOf(job);
+  for (const int job : jobs) sweeps |= ClaimsElseSweepsOf(job);
   sweeps = LiveOf(sweeps);
   std::erase_if(worker.failed, [&](const Worker::Failed& failed) {
-    return std::ranges::any_of(failed.jobs, [&](int job) { return (SweepsOf(job) & sweeps) != 0; });
+    return std::ranges::any_of(failed.jobs, [&](int job) { return (ClaimsElseSweepsOf(job) & sweeps) != 0; });
   });
   for (Worker::Failed& failed : worker.failed) failed.old = true;
   // Nothing is old and in a row, so the machine is not to blame.
@@ -94,11 +100,11 @@ std::vector<Model::Offer> Model::OffersFor(const Worker& worker) const {
   }
   std::set<std::string> kinds;
   for (const Worker::Failed& failed : worker.failed) {
-    if ((OfAll(failed.jobs) & blamed) == 0) continue;
+    if ((ClaimsOnAll(failed.jobs) & blamed) == 0) continue;
     for (const int job : failed.jobs) kinds.insert(Spec(job).pack_key);
   }
   const auto other_kind = [this, kinds](int job) { return !kinds.contains(Spec(job).pack_key); };
-  const auto other_sweep = [this, kept, other_kind](int job) { return (SweepsOf(job) & kept) == 0 && other_kind(job); };
+  const auto other_sweep = [this, kept, other_kind](int job) { return (ClaimsOn(job) & kept) == 0 && other_kind(job); };
   if (!worker.alone.empty()) offers.push_back({.has = [=](int job) { return other_sweep(job) && first_time(job); }});
   offers.push_back({.has = other_sweep});
   if (kinds.size() < kKindsToBlame) offers.push_back({.has = [=](int job) { return other_kind(job) && first_time(job); }});

@@ -42,22 +42,24 @@ int Model::GiveUp(int sweep, const std::vector<int>& jobs) {
   return static_cast<int>(std::ranges::count_if(gone, [this](int job) { return At(job).state != JobState::kFailed; }));
 }
 
-// With all that they need, however far away. How many of these had failed or were given up.
+// With all that they need, however far away, unless it is there. How many of these had failed or were given up.
 int Model::TryAgain(int sweep, const std::vector<int>& jobs) {
   std::set<int> needed(jobs.begin(), jobs.end());
   std::vector<int> next = jobs;
   while (!next.empty()) {
     const int job = next.back();
     next.pop_back();
+    if (At(job).state == JobState::kSucceeded) continue;
     for (const int source : Spec(job).sources) {
       if (needed.insert(source).second) next.push_back(source);
     }
   }
   int again = 0;
   for (const int job : needed) {
+    const bool given_up = sweeps_[static_cast<size_t>(sweep)].given_up.erase(job) > 0;
     if (At(job).state == JobState::kSucceeded) continue;
     const bool failed = At(job).state == JobState::kFailed;
-    again += static_cast<int>(sweeps_[static_cast<size_t>(sweep)].given_up.erase(job) > 0 || failed);
+    again += static_cast<int>(given_up || failed);
     if (!failed) continue;
     At(job).failures = At(job).losses = 0;
     At(job).apart = 0;

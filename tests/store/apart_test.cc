@@ -139,13 +139,28 @@ TEST_F(ApartTest, KnowsTheSweepsOfJobs) {
   const std::vector<int64_t> one = test_.AddSweep("one", Jobs(2, 0.1));
   const std::vector<int64_t> two = test_.AddSweep("two", Jobs(3, 0.1));
   EXPECT_THAT(*SweepsWithAll(test_.db(), {one[0], one[1]}), ElementsAre(1, 2));
-  EXPECT_THAT(*SweepsWithAny(test_.db(), {one[0], two[2]}), ElementsAre(1, 2));
+  EXPECT_THAT(*SweepsWantingAny(test_.db(), {one[0], two[2]}), ElementsAre(1, 2));
   EXPECT_THAT(*SweepsWithAll(test_.db(), {one[0], two[2]}), ElementsAre(2));
-  EXPECT_THAT(*SweepsWithAny(test_.db(), {}), IsEmpty());
+  EXPECT_THAT(*SweepsWantingAny(test_.db(), {}), IsEmpty());
   EXPECT_THAT(*SweepsWithAll(test_.db(), {}), IsEmpty());
   EXPECT_THAT(*LiveElseAll(test_.db(), {1, 2, 3}), ElementsAre(1, 2));
   ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepState(tx, 1, SweepState::kCancelled); }));
   EXPECT_THAT(*LiveElseAll(test_.db(), {1, 2}), ElementsAre(2));
+}
+
+TEST_F(ApartTest, WhatASweepHasGivenUpIsNoneOfItsJobs) {
+  const std::vector<int64_t> one = test_.AddSweep("one", Jobs(100, 0.1));
+  test_.AddSweep("two", {Jobs(100, 0.1)[1], Jobs(100, 0.1)[60]});
+  EXPECT_EQ(First({.sweeps = {1}}), 0);
+  ASSERT_OK(test_.db().Run("INSERT INTO given_up(sweep, job) VALUES (1, ?)", one[60]));
+  EXPECT_EQ(First({.sweeps = {1}}), one[60]) << "behind jobs that are passed over";
+  EXPECT_TRUE(*IsApart(test_.db(), one[60], {.sweeps = {1}}));
+  EXPECT_EQ(First({.sweeps = {1, 2}}), 0);
+  EXPECT_THAT(*SweepsWithAll(test_.db(), {one[1], one[60]}), ElementsAre(1, 2));
+  EXPECT_THAT(*SweepsWantingAll(test_.db(), {one[1], one[60]}), ElementsAre(2));
+  EXPECT_THAT(*SweepsWantingAny(test_.db(), {one[60]}), ElementsAre(2));
+  ASSERT_OK(test_.db().Run("INSERT INTO given_up(sweep, job) VALUES (2, ?)", one[60]));
+  EXPECT_THAT(*SweepsWantingAny(test_.db(), {one[60]}), ElementsAre(1, 2)) << "none wants it";
 }
 
 TEST_F(ApartTest, AJobIsApartFromWhatItHasNoPartIn) {

@@ -16,11 +16,18 @@ Health After(std::initializer_list<std::vector<int64_t>> attempts) {
   return health;
 }
 
+// Sweeps that have given nothing up.
+Verdict VerdictOn(const Health& health, const std::vector<Sweeps>& sweeps) {
+  std::vector<SweepsOfAttempt> of_attempts;
+  for (const Sweeps& one : sweeps) of_attempts.push_back({.having = one, .wanting = one});
+  return VerdictOf(health, of_attempts);
+}
+
 // All jobs are of sweep 1, those from 100 on of sweep 2 instead.
 Verdict VerdictOn(const Health& health) {
   std::vector<Sweeps> sweeps;
   for (const FailedAttempt& failed : health.failed) sweeps.push_back({failed.jobs.front() < 100 ? 1 : 2});
-  return VerdictOf(health, sweeps);
+  return VerdictOn(health, sweeps);
 }
 
 TEST(HealthTest, ThreeFailuresOfDifferentJobsInARowPutAWorkerAside) {
@@ -38,9 +45,17 @@ TEST(HealthTest, IfTheyAreOfOneSweepItMayBeTheSweeps) {
 
 TEST(HealthTest, TwoSweepsThatHaveTheFailedJobsAreBothMeant) {
   const Health health = After({{1}, {2}, {3}});
-  EXPECT_THAT(VerdictOf(health, std::vector<Sweeps>{{1, 2}, {1, 2}, {1, 2, 3}}).sweeps, ElementsAre(1, 2));
-  EXPECT_THAT(VerdictOf(health, std::vector<Sweeps>{{1, 2}, {2}, {2, 3}}).sweeps, ElementsAre(2));
-  EXPECT_EQ(VerdictOf(health, std::vector<Sweeps>{{1, 2}, {2}, {3}}).standing, Standing::kAside);
+  EXPECT_THAT(VerdictOn(health, {{1, 2}, {1, 2}, {1, 2, 3}}).sweeps, ElementsAre(1, 2));
+  EXPECT_THAT(VerdictOn(health, {{1, 2}, {2}, {2, 3}}).sweeps, ElementsAre(2));
+  EXPECT_EQ(VerdictOn(health, {{1, 2}, {2}, {3}}).standing, Standing::kAside);
+}
+
+TEST(HealthTest, JobsThatASweepHasGivenUpDoNotSpeakAgainstItNorAgainstTheMachine) {
+  const Health health = After({{1}, {2}, {3}});
+  const SweepsOfAttempt of_both{.having = {1, 2}, .wanting = {1, 2}}, given_up{.having = {1, 2}, .wanting = {2}}, by_all{.having = {1, 2}, .wanting = {}};
+  EXPECT_THAT(VerdictOf(health, std::vector{of_both, of_both, given_up}).sweeps, ElementsAre(2));
+  EXPECT_EQ(VerdictOf(health, std::vector{of_both, given_up, by_all}).standing, Standing::kGood);
+  EXPECT_EQ(VerdictOf(health, std::vector{by_all, by_all, by_all}).standing, Standing::kGood);
 }
 
 TEST(HealthTest, OneJobThatFailsAgainAndAgainDoesNot) {

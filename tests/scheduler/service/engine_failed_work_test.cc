@@ -38,6 +38,13 @@ class EngineFailedWorkTest : public EngineFixture {
     worker.Succeed(lease);
     Hand(worker);
   }
+  void SteerJobs(const std::string& sweep, v1::SteerSweepRequest::Action action, const std::string& only) {
+    v1::SteerSweepRequest request;
+    request.set_sweep(sweep);
+    request.set_action(action);
+    request.add_only(only);
+    engine_->SteerSweep(request, [](const absl::StatusOr<v1::Sweep>& given) { EXPECT_OK(given); });
+  }
   static std::string Encoding(const v1::Lease& lease) { return lease.jobs(0).spec().encoding(); }
 };
 
@@ -262,6 +269,37 @@ TEST_F(EngineFailedWorkTest, ACancelledSweepWithTheSameJobsKeepsNobodyFromThem) 
   for (int i = 0; i < 3; ++i) FailIt(worker, worker.Take());
   SubmitPacks("small", {"sin_cos"}, 1);
   EXPECT_EQ(Encoding(worker.Take()), "sin_cos");
+}
+
+TEST_F(EngineFailedWorkTest, WhatItsSweepHasGivenUpKeepsNobodyFromTheOthers) {
+  SubmitPacks("large", {"rope", "alibi", "none", "relative"}, 1);
+  TestWorker worker = Worker("a");
+  for (int i = 0; i < 3; ++i) FailIt(worker, worker.Take());
+  EXPECT_THAT(worker.Sync().refused(), HasSubstr("they are of sweep 'large'"));
+
+  SteerJobs("large", v1::SteerSweepRequest::ACTION_CANCEL_JOBS, "encoding=rope,alibi,none");
+
+  const v1::Lease other = worker.Take();
+  EXPECT_EQ(Encoding(other), "relative") << "the machine is not to blame for them, either";
+  worker.GiveBack(other);
+  Hand(worker);
+  SteerJobs("large", v1::SteerSweepRequest::ACTION_RETRY_JOBS, "encoding=rope,alibi,none");
+  EXPECT_THAT(worker.Sync().refused(), HasSubstr("they are of sweep 'large'")) << "it wants them again";
+}
+
+TEST_F(EngineFailedWorkTest, AResultOfAJobThatASweepHasGivenUpSaysNothingOfThatSweep) {
+  SubmitPacks("large", {"rope", "alibi", "none", "relative"}, 1);
+  TestWorker worker = Worker("a");
+  for (int i = 0; i < 3; ++i) FailIt(worker, worker.Take());
+  SubmitPacks("small", {"relative"}, 1);
+  EXPECT_EQ(worker.Sync().leases_size(), 0) << "it is of the large sweep, too";
+
+  SteerJobs("large", v1::SteerSweepRequest::ACTION_CANCEL_JOBS, "encoding=relative");
+
+  const v1::Lease other = worker.Take();
+  EXPECT_EQ(Encoding(other), "relative") << "it is of the small one alone";
+  DoIt(worker, other);
+  EXPECT_THAT(worker.Sync().refused(), HasSubstr("they are of sweep 'large'"));
 }
 
 TEST_F(EngineFailedWorkTest, AResultOfOneThatWasPutAsideBringsItBack) {
