@@ -12,6 +12,10 @@ std::string NotGivenUp(std::string_view membership) {
   return fmt::format("NOT EXISTS (SELECT 1 FROM given_up AS gu WHERE gu.sweep = {0}.sweep AND gu.job = {0}.job)", membership);
 }
 
+std::string StateIn(std::string_view membership) {
+  return fmt::format("iif(j.state = 'succeeded' OR {}, j.state, 'cancelled')", NotGivenUp(membership));
+}
+
 absl::StatusOr<int> GiveUpJobs(sql::Transaction& tx, int64_t sweep, std::span<const int64_t> jobs) {
   constexpr std::string_view kGiveUp =
       "INSERT OR IGNORE INTO given_up(sweep, job) SELECT sj.sweep, sj.job FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job "

@@ -14,6 +14,9 @@ namespace longreach::store {
 
 // For a WHERE clause: the sweep of `membership`, a row of sweep_jobs, has not given its job up.
 std::string NotGivenUp(std::string_view membership);
+// For a query: the state that the job `j` has in the sweep of `membership`. What a sweep has given up is cancelled there until it has a result, whatever becomes of it
+// for another one; the sweep's counters have it so as well.
+std::string StateIn(std::string_view membership);
 
 // After each of these the sweep's jobs must follow (SettlePart, or SettleJobs).
 

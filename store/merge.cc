@@ -380,12 +380,12 @@ absl::Status Merge::Sweeps() {
                           .status());
     }
     RETURN_IF_ERROR(members.status());
+    RETURN_IF_ERROR(CountMembers(ours_, sweep, 0));
     ASSIGN_OR_RETURN(sql::Rows given_up, theirs_.Query("SELECT job FROM given_up WHERE sweep = ? ORDER BY job", num));
     while (given_up.Next()) {
       RETURN_IF_ERROR(ours_.Run("INSERT INTO given_up(sweep, job) VALUES (?, ?)", sweep, jobs_.at(given_up.Get<int64_t>(0))).status());
     }
     RETURN_IF_ERROR(given_up.status());
-    RETURN_IF_ERROR(CountMembers(ours_, sweep, 0));
     RETURN_IF_ERROR(RefreshWanted(ours_, sweep));
     RETURN_IF_ERROR(ReviveCancelledJobs(ours_, sweep).status());
   }

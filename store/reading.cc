@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "proto/types/words.h"
+#include "store/given_up.h"
 #include "store/loss_curves.h"
 #include "store/reference.h"
 
@@ -13,13 +14,13 @@ namespace longreach::store {
 namespace {
 
 // Binds the metric of the score, then what `rest` binds.
-std::string SelectListed(std::string_view position, std::string_view from, std::string_view rest) {
+std::string SelectListed(std::string_view position, std::string_view state, std::string_view from, std::string_view rest) {
   return fmt::format(
-      "SELECT {}, j.num, j.id, j.task, j.encoding, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, j.diverged_at, "
+      "SELECT {}, j.num, j.id, j.task, j.encoding, j.randomized, j.learning_rate, j.seed, {}, j.diverged, j.diverged_at, "
       "j.failures, j.losses, j.failure, j.steps, j.checkpoint_step, j.attempt, a.step, m.value FROM {} "
       "LEFT JOIN attempts AS a ON a.id = j.attempt "
       "LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = ? AND m.length = 0 AND m.slice = '' {}",
-      position, from, rest);
+      position, state, from, rest);
 }
 
 ListedJob ReadListed(const sql::Rows& rows) {
@@ -56,9 +57,10 @@ absl::StatusOr<std::vector<std::string>> ReadIds(sql::Rows rows) {
 absl::StatusOr<std::vector<ListedJob>> ListSweepJobs(sql::Connection& db, int64_t sweep, int64_t after_position,
                                                      const JobFilter& filter, std::string_view score_metric, int limit) {
   static const std::string kSql =
-      SelectListed("sj.position", "sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job",
-                   "WHERE sj.sweep = ? AND sj.role = 'member' AND sj.position > ? AND (? = '' OR instr(?, ',' || j.state || ',') > 0 "
-                   "OR (? AND j.diverged)) ORDER BY sj.position LIMIT ?");
+      SelectListed("sj.position", StateIn("sj"), "sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job",
+                   fmt::format("WHERE sj.sweep = ? AND sj.role = 'member' AND sj.position > ? AND (? = '' OR instr(?, ',' || {} || ',') > 0 "
+                               "OR (? AND j.diverged)) ORDER BY sj.position LIMIT ?",
+                               StateIn("sj")));
   std::string states;  // ",failed,queued,"
   for (const State state : filter.states) states += fmt::format("{}{}", states.empty() ? "," : "", fmt::format("{},", Word(state)));
   if (states.empty() && filter.diverged) states = ",";
@@ -70,7 +72,7 @@ absl::StatusOr<std::vector<ListedJob>> ListSweepJobs(sql::Connection& db, int64_
 }
 
 absl::StatusOr<ListedJob> GetListedJob(sql::Connection& db, int64_t job, std::string_view score_metric) {
-  static const std::string kSql = SelectListed("0", "jobs AS j", "WHERE j.num = ?");
+  static const std::string kSql = SelectListed("0", "j.state", "jobs AS j", "WHERE j.num = ?");
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, score_metric, job));
   if (rows.Next()) return ReadListed(rows);
   RETURN_IF_ERROR(rows.status());
@@ -91,7 +93,7 @@ namespace {
 
 // What is read of a job `j`, with the column of `m` that has the value. Task and encoding are those of its requirement: a number is read
 // faster than two texts.
-std::string MeasuredColumns(std::string_view value) {
+std::string MeasuredColumns(std::string_view value, std::string_view state) {
   // One that went on from a checkpoint: also of the attempts whose checkpoints were gone on from, back to the one that began.
   constexpr std::string_view kBuilds =
       "CASE WHEN a.start_step > 0 THEN (SELECT group_concat(build, char(10)) FROM ("
@@ -99,7 +101,7 @@ std::string MeasuredColumns(std::string_view value) {
       "JOIN attempts AS x ON x.id = xj.attempt WHERE xj.job = j.num AND x.id <= a.id AND x.id >= ("
       "SELECT ifnull(max(y.id), 0) FROM attempt_jobs AS yj JOIN attempts AS y ON y.id = yj.attempt WHERE yj.job = j.num AND y.id < a.id AND y.start_step = 0)) "
       "WHERE id = a.id OR next_step > start_step) ELSE a.build END";
-  return fmt::format("j.requirement, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.{}, {}, j.num", value, kBuilds);
+  return fmt::format("j.requirement, j.randomized, j.learning_rate, j.seed, {}, j.diverged, m.{}, {}, j.num", state, value, kBuilds);
 }
 constexpr std::string_view kAttemptJoin = "LEFT JOIN attempts AS a ON a.id = j.attempt ";
 // The whole primary key of measurements is bound, so that a job's other lengths are never looked at.
@@ -109,14 +111,14 @@ constexpr std::string_view kMeasurementJoin = "LEFT JOIN measurements AS m ON m.
 std::string SelectMembers(std::string_view value, std::string_view join) {
   return fmt::format("SELECT sj.position, {} FROM sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job {} {} "
                      "WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY sj.position",
-                     MeasuredColumns(value), kAttemptJoin, join);
+                     MeasuredColumns(value, StateIn("sj")), kAttemptJoin, join);
 }
 // Bind the input and the sweep, then what `join` binds.
 std::string SelectMakers(std::string_view value, std::string_view join) {
   return fmt::format("SELECT -1, {} FROM (SELECT DISTINCT ji.source AS num FROM sweep_jobs AS sj CROSS JOIN job_inputs AS ji ON ji.job = sj.job "
                      "WHERE ji.name = ? AND sj.sweep = ? AND sj.role = 'member') AS maker CROSS JOIN jobs AS j ON j.num = maker.num {} {} "
                      "ORDER BY j.num",
-                     MeasuredColumns(value), kAttemptJoin, join);
+                     MeasuredColumns(value, "j.state"), kAttemptJoin, join);
 }
 
 absl::Status ReadMeasured(sql::Connection& db, sql::Rows rows, const std::function<void(const MeasuredJob&)>& use) {
@@ -184,15 +186,15 @@ absl::StatusOr<std::vector<SliceValue>> ValuesInSlices(sql::Connection& db, int6
 
 absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int64_t sweep) {
   // From what runs, by the partial index, to the sweep: CROSS JOIN keeps this order.
-  ASSIGN_OR_RETURN(
-      sql::Rows rows,
-      db.Query("SELECT a.id, w.name, j.task, j.encoding, j.randomized, count(*), max(a.step, a.start_step, max(j.checkpoint_step)), "
-               "max(j.steps) FROM attempts AS a INDEXED BY attempts_running "
-               "CROSS JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 "
-               "CROSS JOIN sweep_jobs AS sj ON sj.job = aj.job AND sj.sweep = ? AND sj.role = 'member' "
-               "CROSS JOIN jobs AS j ON j.num = aj.job JOIN workers AS w ON w.id = a.worker "
-               "WHERE a.ended_at IS NULL GROUP BY a.id ORDER BY a.id",
-               sweep));
+  static const std::string kSql = fmt::format(
+      "SELECT a.id, w.name, j.task, j.encoding, j.randomized, count(*), max(a.step, a.start_step, max(j.checkpoint_step)), "
+      "max(j.steps) FROM attempts AS a INDEXED BY attempts_running "
+      "CROSS JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 "
+      "CROSS JOIN sweep_jobs AS sj ON sj.job = aj.job AND sj.sweep = ? AND sj.role = 'member' "
+      "CROSS JOIN jobs AS j ON j.num = aj.job JOIN workers AS w ON w.id = a.worker "
+      "WHERE a.ended_at IS NULL AND {} GROUP BY a.id ORDER BY a.id",
+      NotGivenUp("sj"));
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, sweep));
   std::vector<RunningPart> parts;
   while (rows.Next()) {
     parts.push_back({.attempt = rows.Get<int64_t>(0),
@@ -210,13 +212,14 @@ absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int
 
 absl::StatusOr<StepsBegun> StepsBegunInSweep(sql::Connection& db, int64_t sweep) {
   // The WHERE clause on jobs is that of the partial index jobs_begun.
-  ASSIGN_OR_RETURN(sql::Rows rows,
-                   db.Query("SELECT total(iif(j.state IN ('waiting', 'queued'), j.checkpoint_step, 0)), "
-                            "total(iif(j.state IN ('failed', 'cancelled'), j.checkpoint_step, 0)) "
-                            "FROM jobs AS j INDEXED BY jobs_begun CROSS JOIN sweep_jobs AS sj "
-                            "ON sj.job = j.num AND sj.sweep = ? AND sj.role = 'member' "
-                            "WHERE j.checkpoint_step > 0 AND j.state NOT IN ('leased', 'succeeded')",
-                            sweep));
+  static const std::string kSql = fmt::format(
+      "SELECT total(iif({0} IN ('waiting', 'queued'), j.checkpoint_step, 0)), "
+      "total(iif({0} IN ('failed', 'cancelled'), j.checkpoint_step, 0)) "
+      "FROM jobs AS j INDEXED BY jobs_begun CROSS JOIN sweep_jobs AS sj "
+      "ON sj.job = j.num AND sj.sweep = ? AND sj.role = 'member' "
+      "WHERE j.checkpoint_step > 0 AND j.state NOT IN ('leased', 'succeeded')",
+      StateIn("sj"));
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, sweep));
   StepsBegun begun;
   if (rows.Next()) begun = {.open = rows.Get<double>(0), .closed = rows.Get<double>(1)};
   RETURN_IF_ERROR(rows.status());
@@ -224,10 +227,11 @@ absl::StatusOr<StepsBegun> StepsBegunInSweep(sql::Connection& db, int64_t sweep)
 }
 
 absl::StatusOr<StepsOfJobs> StepsOfAllJobs(sql::Connection& db, int64_t sweep) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT total(j.steps), total(iif(j.state = 'succeeded', j.steps, 0)), "
-                                            "total(iif(j.state IN ('waiting', 'queued', 'leased'), j.steps, 0)) "
-                                            "FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = ? AND sj.role = 'member'",
-                                            sweep));
+  static const std::string kSql = fmt::format(
+      "SELECT total(j.steps), total(iif(j.state = 'succeeded', j.steps, 0)), total(iif({} IN ('waiting', 'queued', 'leased'), j.steps, 0)) "
+      "FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = ? AND sj.role = 'member'",
+      StateIn("sj"));
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, sweep));
   StepsOfJobs steps;
   if (rows.Next()) steps = {.all = rows.Get<double>(0), .succeeded = rows.Get<double>(1), .open = rows.Get<double>(2)};
   RETURN_IF_ERROR(rows.status());

@@ -14,7 +14,7 @@
 
 namespace longreach::store {
 
-// A job in a list.
+// A job in a list; of a sweep's, in the state that it has there (given_up.h).
 struct ListedJob {
   int64_t num = 0;
   int64_t position = 0;  // In its sweep's order of expansion; 0 when read by its num.
@@ -61,7 +61,7 @@ struct MeasuredJob {
   bool randomized = false;
   double learning_rate = 0;
   uint32_t seed = 0;
-  State state = State::kQueued;
+  State state = State::kQueued;  // Of a member: that it has in its sweep (given_up.h).
   bool diverged = false;
   std::optional<double> value{};
   std::string_view builds{};  // Which trained it, one a line; empty before there is a result.
@@ -96,7 +96,7 @@ struct RunningPart {
   std::string task{};
   std::string encoding{};
   bool randomized = false;
-  int members = 0;  // Jobs of the sweep, without dropped ones.
+  int members = 0;  // Jobs of the sweep, without dropped ones and those that it has given up.
   int step = 0;     // The last that it told of, or that it started from.
   int steps = 0;
 };

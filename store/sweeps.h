@@ -13,7 +13,7 @@
 
 namespace longreach::store {
 
-// Of the sweep's members; prerequisites are not counted. Kept by triggers. Members that are still to come count as waiting, or as
+// Of the sweep's members; prerequisites are not counted. Kept by triggers. What it has given up is cancelled until it has a result. Members that are still to come count as waiting, or as
 // cancelled with their sweep.
 struct Counts {
   int waiting = 0;

@@ -44,8 +44,9 @@ class Cancel final : public Command {
     else if (HasEnded(before)) session.Say("none of its jobs was left to cancel; results that are there stay");
     if (const int64_t dropped = Dropped(before, after); dropped > 0) {
       const bool one = dropped == 1;
-      session.Say(fmt::format("{} {} running: what {} had done is dropped, with {} checkpoints. 'longreach pause' would have kept it; {} begins {} anew",
+      session.Say(fmt::format("{} {} running: what {} had done is dropped, with {} checkpoints{}. 'longreach pause' would have kept it; {} begins {} anew",
                               Count(dropped, "job"), one ? "was" : "were", one ? "it" : "they", one ? "its" : "their",
+                              !some ? "" : one ? ", unless another sweep goes on with it" : ", unless another sweep goes on with them",
                               some ? "a retry" : "submitting the sweep again", one ? "it" : "them"));
     }
     return kDone;
@@ -58,7 +59,8 @@ class Cancel final : public Command {
     return open == 0 && sweep.jobs() == counts.succeeded() + counts.failed();
   }
 
-  // How many of the jobs that ran are cancelled now: others have ended meanwhile, or go on for another sweep.
+  // How many of the jobs that ran are cancelled now: others have ended meanwhile, or go on for another sweep. Of those that are cancelled alone it cannot be told whether
+  // another sweep goes on with them.
   static int64_t Dropped(const v1::Sweep& before, const v1::Sweep& after) {
     if (after.id() != before.id()) return 0;  // 'last' was another one meanwhile.
     return std::min<int64_t>(before.counts().leased() - after.counts().leased(), after.counts().cancelled() - before.counts().cancelled());

@@ -86,18 +86,21 @@ FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep
 GROUP BY s.num, sj.role HAVING min(sj.position) <> 0 OR max(sj.position) <> count(*) - 1
 ORDER BY s.num;
 
--- check: the counters of a sweep are those of its jobs
+-- check: the counters of a sweep are those of its jobs, where what it has given up is cancelled until it has a result
 SELECT 'sweep ' || substr(id, 1, 8) || ' counts ' || kept || ' (waiting, queued, leased, succeeded, failed, cancelled, diverged),'
        || ' its jobs say ' || counted
 FROM (
   SELECT s.num, s.id,
          s.jobs_waiting || ', ' || s.jobs_queued || ', ' || s.jobs_leased || ', ' || s.jobs_succeeded || ', ' || s.jobs_failed
            || ', ' || s.jobs_cancelled || ', ' || s.jobs_diverged AS kept,
-         count(j.state) FILTER (WHERE j.state = 'waiting') || ', ' || count(j.state) FILTER (WHERE j.state = 'queued') || ', '
-           || count(j.state) FILTER (WHERE j.state = 'leased') || ', ' || count(j.state) FILTER (WHERE j.state = 'succeeded')
-           || ', ' || count(j.state) FILTER (WHERE j.state = 'failed') || ', '
-           || count(j.state) FILTER (WHERE j.state = 'cancelled') || ', ' || count(j.state) FILTER (WHERE j.diverged) AS counted
+         count(j.state) FILTER (WHERE j.state = 'waiting' AND g.job IS NULL) || ', '
+           || count(j.state) FILTER (WHERE j.state = 'queued' AND g.job IS NULL) || ', '
+           || count(j.state) FILTER (WHERE j.state = 'leased' AND g.job IS NULL) || ', ' || count(j.state) FILTER (WHERE j.state = 'succeeded')
+           || ', ' || count(j.state) FILTER (WHERE j.state = 'failed' AND g.job IS NULL) || ', '
+           || count(j.state) FILTER (WHERE j.state = 'cancelled' OR (j.state <> 'succeeded' AND g.job IS NOT NULL)) || ', '
+           || count(j.state) FILTER (WHERE j.diverged) AS counted
   FROM sweeps AS s LEFT JOIN sweep_jobs AS sj ON sj.sweep = s.num AND sj.role = 'member' LEFT JOIN jobs AS j ON j.num = sj.job
+  LEFT JOIN given_up AS g ON g.sweep = sj.sweep AND g.job = sj.job
   GROUP BY s.num)
 WHERE kept <> counted
 ORDER BY num;

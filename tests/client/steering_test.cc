@@ -75,6 +75,19 @@ TEST_F(SteeringTest, CancelSaysOfOneJobThatItWasOne) {
             "1 job was running: what it had done is dropped, with its checkpoints. 'longreach pause' would have kept it; submitting the sweep again begins it anew\n");
 }
 
+TEST_F(SteeringTest, CancelOfSomeJobsSaysThatAnotherSweepMayGoOnWithThem) {
+  scheduler_.sweep.mutable_counts()->set_leased(2);
+  scheduler_.sweep.mutable_counts()->set_cancelled(0);
+  scheduler_.sweep.set_jobs_steered(2);
+  scheduler_.when_steered = [this] {
+    scheduler_.sweep.mutable_counts()->set_leased(0);
+    scheduler_.sweep.mutable_counts()->set_cancelled(2);
+  };
+  EXPECT_THAT(Run({"cancel", "mine", "--only", "seed=1"}).err,
+              HasSubstr("2 jobs were running: what they had done is dropped, with their checkpoints, unless another sweep goes on with them. 'longreach pause' would have kept it; a "
+                        "retry begins them anew\n"));
+}
+
 TEST_F(SteeringTest, CancelOfASweepThatHasEndedSaysSo) {
   v1::JobCounts& counts = *scheduler_.sweep.mutable_counts();
   counts.Clear();

@@ -93,6 +93,22 @@ def test_a_large_sweep_is_gone_on_with_after_a_kill(home):
     check_ledger(home, scheduler.store)
 
 
+def test_nobody_waits_for_what_a_sweep_gave_up_and_another_goes_on_with(home, scheduler):
+    for name in ("mine", "other"):
+        submitted = run_cli(home, "submit", "noop", "--set", "seed=0", "--set", f"name={name}", scheduler=scheduler)
+        assert submitted.code == 0, submitted
+    assert run_cli(home, "cancel", "mine", "--only", "seed=0", scheduler=scheduler).code == 0
+
+    waited = run_cli(home, "wait", "mine", "--timeout", "20s", scheduler=scheduler)
+
+    assert waited.code == 1 and "4 of the 4 jobs of sweep mine were cancelled" in waited.err, waited
+    for name, state in (("mine", "cancelled"), ("other", "queued")):
+        listed = run_cli(home, "jobs", name, "--state", state, "-o", "json", scheduler=scheduler)
+        assert len(listed.json()["jobs"]) == 4, listed
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+
+
 def test_a_large_sweep_is_cancelled_to_its_end_after_a_kill(home):
     """It is killed while the jobs follow: what is there is sound, and the rest follows by itself."""
     jobs = 40_000

@@ -93,7 +93,10 @@ void CompareSweeps(World& world, const Model& model, sql::Connection& db) {
         ++to_come;
         continue;
       }
-      const Model::JobState state = model.jobs()[static_cast<size_t>(job)].state;
+      const Model::JobState of_job = model.jobs()[static_cast<size_t>(job)].state;
+      // Another sweep may go on with it.
+      const bool given_up = of_job != Model::JobState::kSucceeded && !model.Claims(static_cast<int>(i), job);
+      const Model::JobState state = given_up ? Model::JobState::kCancelled : of_job;
       ++counts[static_cast<size_t>(state)];
       diverged += state == Model::JobState::kSucceeded && model.universe().jobs[static_cast<size_t>(job)].fate == Fate::kDiverges;
     }

@@ -62,7 +62,7 @@ absl::Status CoreStore::SteerJobs(int sweep, bool cancels, const Some& some) {
   RETURN_IF_ERROR(cancels ? core::CheckCancelJobs(*row.state, 0) : core::CheckRetry(*row.state));
   std::vector<int> open;
   for (const int job : universe_->sweeps[static_cast<size_t>(sweep)].members) {
-    const bool failed = std::holds_alternative<Failed>(At(job).life.state);
+    const bool failed = std::holds_alternative<Failed>(At(job).life.state) && !row.given_up.contains(job);
     if (some.Has(Spec(job)) && IsOpen(job) && !(failed && cancels)) open.push_back(job);
   }
   if (open.empty()) return absl::FailedPreconditionError("all have come to their end");

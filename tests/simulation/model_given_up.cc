@@ -90,7 +90,7 @@ absl::Status Model::SteerNextJobs(Steering& steering, int slice) {
   for (const int job : part) {
     if (!IsMember(sweep, job) || !steering.some.Has(Spec(job))) continue;
     const bool succeeded = At(job).state == JobState::kSucceeded;
-    const bool failed = At(job).state == JobState::kFailed;
+    const bool failed = At(job).state == JobState::kFailed && Claims(sweep, job);
     ++(succeeded ? steering.succeeded : failed ? steering.failed : steering.others);
     if (!succeeded && !(failed && steering.cancels)) open.push_back(job);
   }

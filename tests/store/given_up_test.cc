@@ -1,5 +1,6 @@
 #include "store/given_up.h"
 
+#include "store/reading.h"
 #include "tests/store/fixture.h"
 
 namespace longreach::store {
@@ -98,6 +99,41 @@ TEST_F(GivenUpTest, WhatASweepGaveUpAndFailedForAnotherIsNotRetriedWithTheWholeS
   EXPECT_EQ(retry(2), 1);
   EXPECT_EQ(GetJob(test_.db(), jobs[0])->state, State::kQueued);
   EXPECT_TRUE(*HasGivenUp(test_.db(), 1, jobs[0]));
+}
+
+TEST_F(GivenUpTest, AJobIsCancelledForItsSweepWhateverBecomesOfItForAnotherUntilItHasAResult) {
+  test_.AddWorker("w1");
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(3));
+  test_.AddSweep("two", MakePack(2));
+  EXPECT_EQ(GiveUp(1, {jobs[0], jobs[1]}), 2);
+  Settle(1);
+  const auto counts = [this](int64_t sweep) {
+    const Counts of = test_.SweepCounts(sweep);
+    return std::vector<int>{of.queued, of.leased, of.succeeded, of.failed, of.cancelled};
+  };
+  EXPECT_THAT(counts(1), ElementsAre(1, 0, 0, 0, 2));
+  EXPECT_THAT(counts(2), ElementsAre(2, 0, 0, 0, 0));
+
+  const int64_t attempt = test_.Start("w1", {jobs[0]});
+  test_.Succeed(test_.Start("w1", {jobs[2]}), 0.5);
+
+  EXPECT_THAT(counts(1), ElementsAre(0, 0, 1, 0, 2));
+  EXPECT_TRUE(GetSweep(test_.db(), 1)->is_over()) << "it does not wait for another sweep's jobs";
+  EXPECT_THAT(*RunningInSweep(test_.db(), 1), IsEmpty());
+  EXPECT_EQ(RunningInSweep(test_.db(), 2)->size(), 1U);
+  EXPECT_EQ(StepsOfAllJobs(test_.db(), 1)->open, 0);
+  EXPECT_EQ(ListSweepJobs(test_.db(), 1, -1, {.states = {State::kCancelled}}, "accuracy", 9)->size(), 2U);
+  EXPECT_EQ(ListSweepJobs(test_.db(), 2, -1, {}, "accuracy", 9)->at(0).state, State::kLeased);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+
+  ASSERT_OK(test_.db().Run("UPDATE jobs SET state = 'failed', failure = 'it broke' WHERE num = ?", jobs[1]));
+  EXPECT_THAT(counts(1), ElementsAre(0, 0, 1, 0, 2));
+  test_.Succeed(attempt, 0.5);
+  EXPECT_THAT(counts(1), ElementsAre(0, 0, 2, 0, 1));
+  EXPECT_THAT(counts(2), ElementsAre(0, 0, 1, 1, 0));
+  ASSERT_OK(test_.Write([](sql::Transaction& tx) { return ForgetGivenUp(tx, 1).status(); }));
+  EXPECT_THAT(counts(1), ElementsAre(0, 0, 2, 1, 0));
+  EXPECT_THAT(test_.Violations(), IsEmpty());
 }
 
 TEST_F(GivenUpTest, AJobThatWaitsForOneThatItsSweepGaveUpIsFound) {

@@ -127,6 +127,28 @@ TEST_F(MigrateTest, SweepsOfTheEighthSchemaHaveNoTableUntilOneIsGiven) {
   EXPECT_EQ(*TableOfSweep(db, 1), "{}");
 }
 
+TEST_F(MigrateTest, WhatSweepsOfTheTenthSchemaGaveUpIsNoMoreToBeWaitedFor) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db, Migrations().first(10)));
+  ASSERT_OK(db.Execute("INSERT INTO requirements VALUES (1, 'algorithmic', 'even_pairs', 1, 'none', 1, 1, '');"
+                       "INSERT INTO pack_keys(num, key) VALUES (1, 'a');"
+                       "INSERT INTO sweeps(num, id, name, submitted_at, asked_at, spec, jobs_queued, jobs_failed) VALUES (1, 's', 'kept', 0, 0, '', 2, 1)"));
+  for (int seed = 1; seed <= 3; ++seed) {
+    ASSERT_OK(db.Run("INSERT INTO jobs(num, id, experiment, task, encoding, randomized, learning_rate, seed, steps, state, wanted, failure, "
+                     "requirement, pack_key, spec) VALUES (?, ?, 'algorithmic', 'even_pairs', 'none', 0, 0.1, ?, 9, ?, 1, 'it broke', 1, 1, 'text')",
+                     seed, Sha256Of(std::to_string(seed)), seed, seed == 3 ? "failed" : "queued"));
+    ASSERT_OK(db.Run("INSERT INTO sweep_jobs VALUES (1, 'member', ?, ?)", seed - 1, seed));
+  }
+  ASSERT_OK(db.Execute("INSERT INTO given_up VALUES (1, 2), (1, 3)"));
+
+  EXPECT_EQ(*Migrate(db), 10);
+
+  ASSERT_OK_AND_ASSIGN(const SweepRow sweep, GetSweep(db, 1));
+  EXPECT_EQ(sweep.counts.queued, 1);
+  EXPECT_EQ(sweep.counts.failed, 0);
+  EXPECT_EQ(sweep.counts.cancelled, 2);
+}
+
 TEST_F(MigrateTest, EachUpgradeIsPrecededByACopyUnlessTheLastIsTheSame) {
   sql::Connection db = Open();
   ASSERT_OK(Migrate(db));

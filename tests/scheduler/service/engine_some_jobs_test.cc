@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/service/query_sweeps.h"
 #include "scheduler/service/some_jobs.h"
 #include "tests/scheduler/service/engine_fixture.h"
 
@@ -104,11 +105,43 @@ TEST_F(EngineSomeJobsTest, AJobThatAnotherSweepWantsGoesOnForThatOneAlone) {
 
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(after->jobs_steered(), 1);
-  EXPECT_EQ(after->counts().queued(), 3);
+  EXPECT_EQ(after->counts().queued(), 2);
+  EXPECT_EQ(after->counts().cancelled(), 1);
+  EXPECT_EQ(Counts("b").queued(), 4);
   ASSERT_TRUE(Steer("b", Steering::ACTION_CANCEL).ok());
   EXPECT_EQ(Counts("a").cancelled(), 1);
   EXPECT_EQ(Counts("a").queued(), 2);
   EXPECT_EQ(Counts("b").cancelled(), 2);
+}
+
+TEST_F(EngineSomeJobsTest, NobodyWaitsForAJobThatItsSweepHasGivenUpAndAnotherGoesOnWith) {
+  Submit(Sweep("a", 3));
+  Submit(Sweep("b", 2));
+  TestWorker worker = Worker("w");
+  worker.next().mutable_abilities()->set_pack_limit(2);
+  const v1::Lease of_both = worker.Take();
+  ASSERT_EQ(of_both.jobs_size(), 2);
+  ASSERT_TRUE(Cancel("a", {"seed=0,1"}).ok());
+  const v1::Lease of_a = worker.Take();
+
+  worker.Succeed(of_a);
+  worker.Sync();
+
+  const auto look = [this](const char* sweep) {
+    v1::GetSweepRequest request;
+    request.set_sweep(sweep);
+    const absl::StatusOr<v1::SweepUpdate> update = GetSweepUpdate(store_->writer_connection(), request, engine_->board().Read());
+    EXPECT_TRUE(update.ok()) << update.status();
+    return update.value_or(v1::SweepUpdate());
+  };
+  EXPECT_TRUE(look("a").finished());
+  EXPECT_EQ(look("a").running_size(), 0);
+  EXPECT_EQ(look("a").sweep().counts().cancelled(), 2);
+  EXPECT_FALSE(look("b").finished());
+  EXPECT_EQ(look("b").running_size(), 1);
+  worker.Succeed(of_both);
+  worker.Sync();
+  EXPECT_EQ(Counts("a").succeeded(), 3) << "what another sweep has got is a result for this one as well";
 }
 
 TEST_F(EngineSomeJobsTest, WhatNeedsThemAndWhatOnlyTheyNeedIsCancelledWithThem) {
