@@ -35,6 +35,10 @@ const std::vector<Plant>& Plants() {
       {"goes on with what only given-up jobs need",
        "CREATE TRIGGER planted AFTER INSERT ON given_up WHEN EXISTS (SELECT 1 FROM sweep_jobs WHERE sweep = NEW.sweep AND job = NEW.job AND "
        "role = 'prerequisite') BEGIN DELETE FROM given_up WHERE sweep = NEW.sweep AND job = NEW.job; END"},
+      {"gives up what other jobs of the sweep still need",
+       "CREATE TRIGGER planted AFTER INSERT ON given_up BEGIN INSERT OR IGNORE INTO given_up(sweep, job) SELECT sj.sweep, sj.job FROM job_inputs AS i "
+       "JOIN sweep_jobs AS sj ON sj.job = i.source AND sj.sweep = NEW.sweep AND sj.role = 'prerequisite' JOIN jobs AS j ON j.num = i.source "
+       "WHERE i.job = NEW.job AND j.state <> 'succeeded'; END"},
       {"goes on with given-up jobs whose sweep is resumed",
        "CREATE TRIGGER planted AFTER UPDATE OF state ON sweeps WHEN OLD.state = 'paused' AND NEW.state = 'live' BEGIN DELETE FROM given_up "
        "WHERE sweep = NEW.num; END"},

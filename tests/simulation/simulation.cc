@@ -17,10 +17,10 @@ constexpr Duration kPatience = std::chrono::hours(12);
 
 class Simulation {
  public:
-  explicit Simulation(const Options& options)
+  Simulation(const Options& options, int universe)
       : options_(options),
         world_(options.seed * 2 + (options.kind == Kind::kStore ? 1 : 0), options.verbose),
-        universe_(UniverseOf(static_cast<int>(options.seed % kUniverses))),
+        universe_(UniverseOf(universe)),
         cluster_(world_, universe_, MakeScheduler()),
         user_(cluster_) {}
 
@@ -310,7 +310,7 @@ const std::string& UndisturbedTable(Kind kind, int universe) {
   const std::lock_guard lock(mutex);
   std::string& table = tables[{kind, universe}];
   if (!table.empty()) return table;
-  const Outcome outcome = Simulation({.kind = kind, .seed = static_cast<uint64_t>(universe), .disturbed = false}).Run();
+  const Outcome outcome = Simulation({.kind = kind, .seed = static_cast<uint64_t>(universe), .disturbed = false}, universe).Run();
   table = outcome.violation.empty() ? outcome.table : "the undisturbed run failed: " + outcome.violation;
   return table;
 }
@@ -318,9 +318,10 @@ const std::string& UndisturbedTable(Kind kind, int universe) {
 }  // namespace
 
 Outcome Simulate(const Options& options) {
-  Outcome outcome = Simulation(options).Run();
+  const int universe = UniverseOfSeed(options.seed);
+  Outcome outcome = Simulation(options, universe).Run();
   if (!outcome.violation.empty() || !options.disturbed) return outcome;
-  const std::string& expected = UndisturbedTable(options.kind, static_cast<int>(options.seed % kUniverses));
+  const std::string& expected = UndisturbedTable(options.kind, universe);
   if (outcome.table != expected) {
     outcome.violation = fmt::format("the final table differs from that of an undisturbed run:\n{}\ninstead of\n{}", outcome.table, expected);
   }

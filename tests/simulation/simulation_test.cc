@@ -1,6 +1,7 @@
 // The simulator itself: it repeats, it meets what it promises to meet, and it sees what is wrong.
 #include "tests/simulation/simulation.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -69,6 +70,23 @@ TEST(UniverseTest, HasPacksSharedJobsInputsAndEveryFate) {
     EXPECT_GE(with_inputs, 4) << i;
   }
   EXPECT_EQ(fates.size(), 5u);
+}
+
+TEST(UniverseTest, InTheLastOfThemJobsOfASweepShareAPrerequisite) {
+  for (int i = 0; i < kUniverses; ++i) {
+    const Universe& universe = UniverseOf(i);
+    int shared = 0;
+    for (const Sweep& sweep : universe.sweeps) {
+      for (const int source : sweep.prerequisites) {
+        const std::vector<int>& dependants = universe.jobs[static_cast<size_t>(source)].dependants;
+        shared += std::ranges::count_if(dependants, [&](int job) { return std::ranges::find(sweep.order, job) != sweep.order.end(); }) > 1;
+      }
+    }
+    EXPECT_EQ(shared, i < kUniversesWithoutSharedInputs ? 0 : 3) << i;
+  }
+  std::set<int> played;
+  for (uint64_t seed = 1; seed <= 30; ++seed) played.insert(UniverseOfSeed(seed));
+  EXPECT_EQ(played.size(), static_cast<size_t>(kUniverses));
 }
 
 TEST(ScaleTest, AFleetDoesAllJobsAndTheLedgerHolds) {

@@ -38,13 +38,14 @@ v1::SweepSpec Spec(const std::string& name, std::vector<std::string> tasks, std:
   return spec;
 }
 
-// `from` makes the weights that the jobs of a sweep begin with.
-v1::SweepSpec WithWeights(v1::SweepSpec spec, const v1::SweepSpec& from) {
+// `from` makes the weights that the jobs of a sweep begin with; `shared`: those of its first seed are for all.
+v1::SweepSpec WithWeights(v1::SweepSpec spec, const v1::SweepSpec& from, bool shared) {
   v1::Input& input = *spec.add_inputs();
   input.set_name("weights");
   input.set_artifact("weights");
   *input.mutable_from()->mutable_training() = from.training();
   *input.mutable_from()->mutable_evaluation() = from.evaluation();
+  if (shared) input.mutable_from()->mutable_axes()->add_seed(0);
   return spec;
 }
 
@@ -127,8 +128,9 @@ Universe Make(int index) {
   const int steps = 100 + index;  // Other ids, and so other fates.
   const v1::SweepSpec wide = Spec("wide", {one, two}, {"none", "rope", "rope:randomized"}, {1e-3}, seeds, steps);
   const v1::SweepSpec deep = Spec("deep", {one}, {"none", "rope", "alibi"}, {1e-3, 3e-4}, 2, steps);
-  const v1::SweepSpec tuned = WithWeights(Spec("tuned", {one}, {"none", "rope"}, {1e-3}, 2, 40), wide);
-  v1::SweepSpec twice = WithWeights(Spec("twice", {one}, {"none"}, {1e-3}, 2, 60), tuned);
+  const bool shared = index >= kUniversesWithoutSharedInputs;
+  const v1::SweepSpec tuned = WithWeights(Spec("tuned", {one}, {"none", "rope"}, {1e-3}, 2, 40), wide, shared);
+  v1::SweepSpec twice = WithWeights(Spec("twice", {one}, {"none"}, {1e-3}, 2, 60), tuned, shared);
   *twice.mutable_inputs(0)->mutable_from()->mutable_inputs() = tuned.inputs();
   Maker maker;
   for (const v1::SweepSpec& spec : {wide, deep, tuned, twice, Noops("echoes", one, 4 + index)}) maker.Add(spec);
@@ -166,6 +168,12 @@ const Universe& UniverseOf(int index) {
     return made;
   }();
   return all[static_cast<size_t>(index)];
+}
+
+int UniverseOfSeed(uint64_t seed) {
+  constexpr uint64_t kShared = kUniverses - kUniversesWithoutSharedInputs;
+  if (seed % 5 == 4) return kUniversesWithoutSharedInputs + static_cast<int>(seed / 5 % kShared);
+  return static_cast<int>(seed % kUniversesWithoutSharedInputs);
 }
 
 double AccuracyOf(const Job& job, int length) {

@@ -2,6 +2,7 @@
 // id alone, so that the final table of every run can be compared with that of an undisturbed one.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -69,9 +70,12 @@ struct Universe {
   bool IsHopeless(int job) const;
 };
 
-// One of kUniverses, made once.
-inline constexpr int kUniverses = 6;
+// One of kUniverses, made once. In the last of them jobs of one sweep share what they need; in the others each has its own.
+inline constexpr int kUniverses = 8;
+inline constexpr int kUniversesWithoutSharedInputs = 6;
 const Universe& UniverseOf(int index);
+// Where a seed is played: one in five where inputs are shared, and the others where they were before there was that.
+int UniverseOfSeed(uint64_t seed);
 
 // The only result that a job can have; what a worker reports for it.
 v1::MemberResult ResultOf(const Job& job);
