@@ -92,6 +92,16 @@ std::vector<std::string> WorkerOptions::Arguments() const {
   return arguments;
 }
 
+absl::StatusOr<Process> StartWorkerProgram(const std::filesystem::path& binaries, const std::vector<std::string>& arguments) {
+  absl::StatusOr<Process> process = Process::Start(binaries / "longreach-worker", arguments);
+  if (!process.ok()) {
+    return Error(
+        absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
+        "it lies beside 'longreach' unless it was built with LONGREACH_TRAINER=OFF; 'longreach submit' leaves training to other workers");
+  }
+  return process;
+}
+
 absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address,
                                     const std::string& store, const WorkerOptions& options) {
   const std::optional<catalog::Device> device = catalog::ParseDevice(options.device);
@@ -100,13 +110,7 @@ absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const
   std::vector<std::string> arguments = {"run", "--scheduler", address, "--state", state, "--until-stdin-closes"};
   const std::vector<std::string> said = options.Arguments();
   arguments.insert(arguments.end(), said.begin(), said.end());
-  absl::StatusOr<Process> process = Process::Start(binaries / "longreach-worker", arguments);
-  if (!process.ok()) {
-    return Error(
-        absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
-        "it lies beside 'longreach' unless it was built with LONGREACH_TRAINER=OFF; 'longreach submit' leaves training to other workers");
-  }
-  return process;
+  return StartWorkerProgram(binaries, arguments);
 }
 
 }  // namespace longreach::client

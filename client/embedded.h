@@ -65,6 +65,9 @@ struct WorkerOptions {
   std::vector<std::string> Arguments() const;
 };
 
+// The worker's program with these arguments; it lies beside the client.
+absl::StatusOr<Process> StartWorkerProgram(const std::filesystem::path& binaries, const std::vector<std::string>& arguments);
+
 // `longreach-worker run` for a scheduler, with its state beside the store.
 absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address,
                                     const std::string& store, const WorkerOptions& options);

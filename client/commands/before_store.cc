@@ -1,8 +1,12 @@
 #include "client/commands/before_store.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 
 #include "client/commands/sweep_calls.h"
+#include "client/embedded.h"
+#include "client/errors.h"
 #include "client/spec/parts.h"
 
 namespace longreach::client {
@@ -10,6 +14,9 @@ namespace {
 
 // A sweep is looked through before its jobs are counted, which takes minutes of millions of them.
 constexpr std::chrono::seconds kPatience{10};
+// Its libraries are large, and may come over a network. One that is slower is not unable.
+constexpr std::chrono::seconds kWorkerPatience{60};
+constexpr std::chrono::milliseconds kBetweenLooks{100};
 
 }  // namespace
 
@@ -30,6 +37,22 @@ absl::StatusOr<std::vector<v1::Plan>> PlansBeforeStore(const Session& session, b
     }
   }
   return plans;
+}
+
+absl::StatusOr<std::optional<int>> TryWorkerBeforeStore(const Session& session, bool embed_by_default, const InterruptScope& interrupt) {
+  if (!session.WouldMakeStore(embed_by_default)) return std::optional<int>();
+  ASSIGN_OR_RETURN(Process process, StartWorkerProgram(session.environment().binaries, {"--version"}));
+  process.CloseInput();
+  const auto end = std::chrono::steady_clock::now() + kWorkerPatience;
+  while (!process.WaitFor(kBetweenLooks)) {
+    const bool ended = interrupt.count() > 0;
+    if (!ended && std::chrono::steady_clock::now() < end) continue;
+    process.Kill();
+    return ended ? std::optional<int>(interrupt.exit_code()) : std::nullopt;
+  }
+  if (process.exit_code() == 0) return std::optional<int>();
+  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("the worker cannot run: {}", LastWords(process, "longreach-worker")),
+               "nothing was submitted, and no store was made; 'longreach-worker --version' says the same");
 }
 
 }  // namespace longreach::client

@@ -2,8 +2,10 @@
 // may have opened it meanwhile.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "client/interrupt.h"
 #include "client/session.h"
 #include "client/spec/spec_reader.h"
 #include "longreach/v1/api.pb.h"
@@ -14,5 +16,8 @@ namespace longreach::client {
 // Where Connect(StoreUse::kCreate, embed_by_default) would make a store, the plans of the sweeps by an empty one in memory; else none. A sweep whose plan
 // takes long is not refused, and has none.
 absl::StatusOr<std::vector<v1::Plan>> PlansBeforeStore(const Session& session, bool embed_by_default, const std::vector<LoadedSweep>& sweeps);
+
+// There too: that the worker's program is there and starts on this machine. An exit code: the user has ended it.
+absl::StatusOr<std::optional<int>> TryWorkerBeforeStore(const Session& session, bool embed_by_default, const InterruptScope& interrupt);
 
 }  // namespace longreach::client

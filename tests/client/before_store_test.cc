@@ -45,6 +45,35 @@ TEST_F(BeforeStoreTest, DataThatAreNotThereMakeNoStore) {
   EXPECT_FALSE(std::filesystem::exists(store()));
 }
 
+TEST_F(BeforeStoreTest, AWorkerThatIsMissingOrCannotRunMakesNoStore) {
+  SetScheduler(MakesItsFile());
+  const Outcome missing = Run({"run", "table-b1", "--store", store()});
+  EXPECT_EQ(missing.code, kFailed);
+  EXPECT_THAT(missing.err, HasSubstr("there is no program '" + Path("longreach-worker") + "'"));
+  EXPECT_THAT(missing.err, HasSubstr("LONGREACH_TRAINER=OFF"));
+  EXPECT_FALSE(std::filesystem::exists(store()));
+
+  SetWorker("echo 'libtorch.so: cannot open shared object file' >&2\nexit 127\n");
+  const Outcome broken = Run({"run", "table-b1", "--store", store()});
+  EXPECT_EQ(broken.code, kFailed);
+  EXPECT_THAT(broken.err, HasSubstr("error: the worker cannot run: libtorch.so: cannot open shared object file\n  nothing was submitted, and no store was made"));
+  EXPECT_EQ(Contents("worker.calls"), "--version\n");
+  EXPECT_FALSE(std::filesystem::exists(store()));
+
+  SetReadyWorker("cat >/dev/null\n");
+  EXPECT_EQ(Run({"run", "table-b1", "--store", store()}).code, kDone);
+  EXPECT_TRUE(std::filesystem::exists(store()));
+}
+
+TEST_F(BeforeStoreTest, WhereNothingIsLeftToDoNoWorkerIsNeeded) {
+  SetScheduler(MakesItsFile());
+  fake_.plan.set_done(fake_.plan.jobs());
+
+  EXPECT_EQ(Run({"run", "table-b1", "--store", store()}).code, kDone);
+
+  EXPECT_TRUE(std::filesystem::exists(store()));
+}
+
 TEST_F(BeforeStoreTest, AMergeOfAStoreThatIsNotThereMakesNone) {
   SetScheduler(Listens());
 

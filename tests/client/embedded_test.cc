@@ -320,6 +320,7 @@ TEST_F(EmbeddedTest, AMissingWorkerEndsTheRun) {
 }
 
 TEST_F(EmbeddedTest, OfSeveralWorkersTheLastThatDiesEndsTheRun) {
+  MakeStore();
   SetScheduler(Listens());
   SetWorker("case \"$*\" in *cuda:1*) echo 'error: no GPU answers' >&2; exit 1 ;; esac\necho ready\n" + UntilWatched() +
             "echo 'attempt 3: taken' >&2\nkill -9 $$\n");
