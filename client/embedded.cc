@@ -54,6 +54,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
   if (options.for_a_moment) arguments.emplace_back("--for-a-moment");
   if (options.copy != CopyWhen::kNever) arguments.emplace_back("--copy-to-read");
   if (options.copy == CopyWhen::kAlways) arguments.emplace_back("--copy-always");
+  if (!options.merges.empty()) arguments.insert(arguments.end(), {"--merges", options.merges});
   absl::StatusOr<Process> process = Process::Start(binaries / "longreach-scheduler", arguments);
   if (!process.ok()) {
     return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),

@@ -25,6 +25,7 @@ enum class CopyWhen {
 struct EmbeddedOptions {
   bool for_a_moment = false;  // Nobody else is told of it.
   CopyWhen copy = CopyWhen::kNever;
+  std::string merges = {};  // The store that will be merged into this one, which is not made where that cannot be; empty: none.
 };
 
 // `longreach-scheduler` on a Unix socket in a private folder. The destructor stops it and removes the folder.

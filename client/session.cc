@@ -106,7 +106,7 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
   const CopyWhen copy = store_ == kMemory ? CopyWhen::kNever : use == StoreUse::kCopy ? CopyWhen::kAlways : only_reads ? CopyWhen::kReadOnly : CopyWhen::kNever;
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
       EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at_,
-                               {.for_a_moment = for_a_moment_, .copy = copy});
+                               {.for_a_moment = for_a_moment_, .copy = copy, .merges = merges_});
   // A socket is that of another command here; who listens for other machines may ask for more than this one was told.
   if (use != StoreUse::kCreate && held_at_.starts_with(kUnix)) {
     held_ = started.status();

@@ -51,6 +51,9 @@ class Session {
   // A store that is opened here is so for a moment: other commands wait until it is free, and are not sent here. Before Connect().
   void OpenForAMoment() { for_a_moment_ = true; }
 
+  // The store that is opened here takes over this one next: where that would be refused, none is made for it. Before Connect().
+  void OpenToMerge(std::string other) { merges_ = std::move(other); }
+
   // nullptr when the scheduler is not ours.
   EmbeddedScheduler* embedded() { return embedded_.get(); }
   // For how long a scheduler that went away is waited for. Not that of a command that works on the store itself: it ends with it.
@@ -71,6 +74,7 @@ class Session {
   Environment environment_;
   Settings settings_;
   bool for_a_moment_ = false;
+  std::string merges_;
   std::string store_;
   std::unique_ptr<EmbeddedScheduler> embedded_;
   absl::Status held_;    // Why there is none, where the store's own scheduler is asked instead.

@@ -136,8 +136,12 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       app.add_flag("--copy-to-read", line.copy_to_read, "For a parent that only looks: of a store that may not be written a copy is opened, and gone at the end");
   app.add_flag("--copy-always", line.copy_always, "With --copy-to-read: also of a store that may be written, which is neither changed nor held")
       ->needs(copy_to_read);
+  CLI::Option* const merges =
+      app.add_option("--merges", line.options.merges, "For a parent that has this one merge the store FILE next: where that would be refused, no store is made for it")
+          ->type_name("FILE");
   CLI::Option* const of_a_parent = app.add_flag("--until-stdin-closes", line.until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
   copy_to_read->needs(of_a_parent);
+  merges->needs(of_a_parent);
   app.add_option("--lease-term-s", line.lease_term_s, "A lease ends when its worker was silent for so many seconds")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();

@@ -49,8 +49,7 @@ MergeSource::MergeSource(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 MergeSource::MergeSource(MergeSource&&) noexcept = default;
 MergeSource::~MergeSource() = default;
 
-absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file, const std::filesystem::path& artifacts,
-                                              const std::stop_token& stop) {
+absl::StatusOr<MergeSource> MergeSource::OpenUnread(const std::filesystem::path& file, const std::filesystem::path& artifacts) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
     return absl::NotFoundError(fmt::format("there is no store '{}' to merge", file.string()));
@@ -85,9 +84,16 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
     ASSIGN_OR_RETURN(folder, FolderToRead(real, *impl->db));
   }
   impl->files = ArtifactFiles::OfOtherStore(folder);
+  return MergeSource(std::move(impl));
+}
+
+absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file, const std::filesystem::path& artifacts,
+                                              const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(MergeSource source, OpenUnread(file, artifacts));
+  Impl& impl = *source.impl_;
   // Results do not hang on files: which of these are whole CopyFiles() finds out.
   ExpectedFiles expected;
-  const absl::StatusOr<CheckReport> read = CheckRows(*impl->db, expected, stop);
+  const absl::StatusOr<CheckReport> read = CheckRows(*impl.db, expected, stop);
   if (absl::IsDataLoss(read.status())) return absl::DataLossError(fmt::format("'{}': nothing was merged: {}", file.string(), std::string(read.status().message())));
   ASSIGN_OR_RETURN(const CheckReport report, read);
   if (!report.violations.empty()) {
@@ -95,9 +101,9 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
                                            "'longreach store check --store {0}' says what is at stake",
                                            file.string(), report.violations[0], report.violations.size() > 1 ? fmt::format(" (and {} more)", report.violations.size() - 1) : ""));
   }
-  impl->stop = stop;
-  impl->stopping = std::make_unique<sql::StopQueries>(*impl->db, stop);
-  return MergeSource(std::move(impl));
+  impl.stop = stop;
+  impl.stopping = std::make_unique<sql::StopQueries>(*impl.db, stop);
+  return source;
 }
 
 absl::Status MergeSource::Check(sql::Connection& ours) { return CheckMerge(*impl_->db, ours); }

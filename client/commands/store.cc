@@ -54,6 +54,7 @@ class Store final : public Command {
   absl::StatusOr<int> Run(Session& session) override {
     if (!path_.empty()) path_ = std::filesystem::absolute(path_).string();
     RETURN_IF_ERROR(CheckBeforeStore(session));
+    if (action_ == "merge") session.OpenToMerge(path_);
     const bool only_reads = action_ == "backup" || action_ == "check";
     ASSIGN_OR_RETURN(Connection * connection,
                      session.Connect(action_ == "merge" ? StoreUse::kCreate : only_reads ? StoreUse::kToRead : StoreUse::kExisting));

@@ -160,6 +160,14 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
   return response;
 }
 
+absl::Status CheckMergeIntoNew(const std::string& path) {
+  RETURN_IF_ERROR(CheckPath(path, "name the file of the other store"));
+  ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::OpenUnread(path));
+  ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> empty, store::Store::Open(":memory:", {}));
+  ASSIGN_OR_RETURN(store::Snapshot snapshot, empty->Read());
+  return source.Check(snapshot.db());
+}
+
 absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store) {
   v1::GetInfoResponse response;
   response.set_build(BuildDescription());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stop_token>
+#include <string>
 #include <string_view>
 
 #include "longreach/v1/api.pb.h"
@@ -21,6 +22,10 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
 // Copies files on the caller's thread, then merges the rows in one event, and waits for it. `by`: who asks, for the log.
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
                                                   const v1::MergeStoreRequest& request, const std::stop_token& stop = {}, std::string_view by = {});
+
+// Whether MergeStore() of that file would be refused by a store that has nothing yet: asked before one is made for it. What is wrong in the rows over
+// there takes long to find, and is left to MergeStore().
+absl::Status CheckMergeIntoNew(const std::string& path);
 
 absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store);
 

@@ -19,8 +19,10 @@
 #include "scheduler/service/event_log.h"
 #include "scheduler/service/health/health.pb.h"
 #include "scheduler/service/listen.h"
+#include "scheduler/service/maintenance.h"
 #include "scheduler/service/upload_room.h"
 #include "scheduler/service/worker_handlers.h"
+#include "store/database_file.h"
 #include "store/log_keeper.h"
 #include "store/migrate.h"
 #include "store/store.h"
@@ -270,6 +272,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, parts->Admit(address, options));
   // No store is made for nothing.
   if (std::error_code error; !std::filesystem::exists(options.store, error)) RETURN_IF_ERROR(MakeFree(address));
+  if (!options.merges.empty() && store::IsEmpty(options.store)) RETURN_IF_ERROR(CheckMergeIntoNew(options.merges));
   ASSIGN_OR_RETURN(parts->store, store::Store::Open(options.store, {.artifacts = options.artifacts, .copy = options.copy}));
   // Only whoever holds the store may take the address over from a predecessor.
   RETURN_IF_ERROR(MakeFree(address));

@@ -24,6 +24,7 @@ struct ServerOptions {
   bool log_events = false;  // What happens is told on standard error (event_log.h), and each line has its time.
   bool for_a_moment = false;  // Who wants the store is not told to ask here.
   store::CopyWhen copy = store::CopyWhen::kNever;  // What is written to a copy is lost at the end, so nobody but who looks is to know of this one.
+  std::string merges;  // The file of a store that this one will take over: where that cannot be, no store is made for it. Empty: none.
   ArtifactLimits artifact_limits;
   EngineOptions engine;
   std::chrono::milliseconds between_looks{500};  // At a sweep that is watched; its end is told at once.

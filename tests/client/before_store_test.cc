@@ -84,5 +84,17 @@ TEST_F(BeforeStoreTest, AMergeOfAStoreThatIsNotThereMakesNone) {
   EXPECT_EQ(Contents("scheduler.calls"), "");
 }
 
+TEST_F(BeforeStoreTest, AMergeOfWhatIsNoStoreMakesNone) {
+  // As a scheduler does that is told of the merge.
+  SetScheduler("case \"$*\" in *\"--merges " + Path("other.db") + "\"*) echo \"error: 'other.db' is no store\" >&2; exit 1 ;; esac\n" + MakesItsFile());
+  std::ofstream(Path("other.db")) << "notes";
+
+  const Outcome outcome = Run({"store", "merge", Path("other.db"), "--store", store()});
+
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_EQ(outcome.err, "error: 'other.db' is no store\n");
+  EXPECT_FALSE(std::filesystem::exists(store()));
+}
+
 }  // namespace
 }  // namespace longreach::client

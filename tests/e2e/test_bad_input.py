@@ -1,7 +1,9 @@
 """Bad input of a user's is refused with one clear message that names place and value, says what to do next, has the
 right exit code, and leaves nothing behind."""
 import os
+import shutil
 import socket
+import sqlite3
 import subprocess
 
 import pytest
@@ -120,6 +122,31 @@ def test_refuses_a_file_that_is_no_store(home):
 def test_what_is_refused_leaves_no_store_where_there_was_none(home, command, code, named):
     assert_refused(run_cli(home, *command, "--store", "new.db"), code, named)
     assert list(home.path.glob("new.db*")) == []
+
+
+def test_what_cannot_be_merged_leaves_no_store_where_there_was_none(home):
+    (home.path / "notes.db").write_text("not a database\n" * 100)
+    assert run_cli(home, "submit", "noop", "--store", "newer.db").code == 0
+    with sqlite3.connect(home.path / "newer.db") as newer:
+        newer.execute("PRAGMA user_version = 999")
+    newer.close()
+    for other, named in (("notes.db", "no store"), ("newer.db", "999")):
+        assert_refused(run_cli(home, "store", "merge", other, "--store", "new.db"), 1, [other, named])
+        assert list(home.path.glob("new.db*")) == []
+
+
+def test_a_worker_that_is_missing_leaves_no_store_where_there_was_none(home):
+    programs = home.path / "programs"
+    programs.mkdir()
+    for name in ("longreach", "longreach-scheduler"):
+        shutil.copy(BIN / name, programs / name)
+    for worker in (None, "#!/bin/sh\necho 'libtorch.so: no such file' >&2\nexit 127\n"):
+        if worker is not None:
+            (programs / "longreach-worker").write_text(worker)
+            (programs / "longreach-worker").chmod(0o755)
+        refused = run(home, programs / "longreach", "run", "noop", "--store", "new.db")
+        assert_refused(refused, 1, ["longreach-worker" if worker is None else "libtorch.so: no such file"])
+        assert list(home.path.glob("new.db*")) == []
 
 
 def test_refuses_a_store_that_another_scheduler_holds(home, scheduler):

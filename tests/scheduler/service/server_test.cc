@@ -11,6 +11,8 @@
 
 #include "longreach/v1/options.pb.h"
 #include "proto/base/build_info.h"
+#include "store/migrate.h"
+#include "store/sql/connection.h"
 #include "store/store.h"
 #include "tests/scheduler/service/server_fixture.h"
 
@@ -176,6 +178,45 @@ TEST_F(ServerTest, ASecondServerIsRefusedByTheStoreAndByTheAddress) {
   EXPECT_EQ(address.code(), absl::StatusCode::kFailedPrecondition) << address;
   EXPECT_THAT(std::string(address.message()), HasSubstr("another process listens there"));
   Call<v1::GetInfoResponse>(&v1::Longreach::Stub::GetInfo, v1::GetInfoRequest());  // The first is unharmed.
+}
+
+TEST_F(ServerTest, NoStoreIsMadeForOneThatCannotBeMerged) {
+  ServerOptions other = Options();
+  other.store = folder_ / "other.db";
+  Start(other);
+  Submit(Sweep());
+  ServerOptions options = Options();
+  options.listen = "unix:" + (folder_ / "own.sock").string();
+  options.merges = other.store;
+  const auto refusal = [&] {
+    const absl::Status refused = Server::Start(options, clock_).status();
+    EXPECT_FALSE(refused.ok());
+    EXPECT_FALSE(std::filesystem::exists(options.store)) << refused;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "store.db.artifacts")) << refused;
+    return std::string(refused.message());
+  };
+  EXPECT_THAT(refusal(), HasSubstr("other.db")) << "a scheduler has it open";
+  server_.reset();
+
+  const auto set_version = [&](int version) {
+    absl::StatusOr<sql::Connection> db = sql::Connection::Open(other.store, sql::Mode::kReadWrite);
+    ASSERT_TRUE(db.ok()) << db.status();
+    EXPECT_TRUE(db->Execute("PRAGMA user_version = " + std::to_string(version)).ok());
+  };
+  set_version(999);
+  EXPECT_THAT(refusal(), HasSubstr("999"));
+  set_version(store::SchemaVersion());
+  std::ofstream(folder_ / "notes.txt") << std::string(1000, 'x');
+  options.merges = folder_ / "notes.txt";
+  EXPECT_THAT(refusal(), HasSubstr("notes.txt' is no store: nothing was merged"));
+
+  options.merges = other.store;
+  Start(options);
+  EXPECT_TRUE(std::filesystem::exists(options.store)) << "of one that can be merged";
+  // What it has already counts more than what was to come.
+  server_.reset();
+  options.merges = folder_ / "notes.txt";
+  Start(options);
 }
 
 TEST_F(ServerTest, APortInUseIsRefused) {
