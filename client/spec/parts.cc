@@ -10,6 +10,7 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/spec/field_parser.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -64,18 +65,22 @@ std::string SpecOfPart(const std::string& spec, const std::string& file) {
   return LooksLikePath(spec) && !folder.empty() ? (folder / spec).string() : spec;
 }
 
-// Titles of presets say how far their tests reach beyond the training lengths. Where one of the two was set the usual title stands, which says what is there.
-void DropTitleOfOtherLengths(const SweepSource& source, SweepFile& file) {
-  constexpr std::string_view kTold = "training";
-  const auto sets_lengths = [](const std::string& one) { return PathOf(one) == "training.lengths" || PathOf(one) == "evaluation.lengths"; };
-  if (LooksLikePath(source.spec) || std::ranges::none_of(source.overrides, sets_lengths)) return;
-  if (file.table.title().find(kTold) != std::string::npos) file.table.clear_title();
+// Where what a title tells of was set, of the sweep or of a system or an input of it, the usual one stands, which says what is there.
+void DropTitleOfOtherSettings(const std::vector<std::string>& overrides, SweepFile& file) {
+  v1::SweepSpec spec = file.spec;  // Looking for a field makes the groups that it is in.
+  const auto field_at = [&spec](std::string_view path) {
+    const absl::StatusOr<FieldRef> found = FindField(path, spec);
+    return found.ok() ? found->field : nullptr;
+  };
+  std::set<const google::protobuf::FieldDescriptor*> told;
+  for (const std::string& path : file.title_depends_on) told.insert(field_at(path));
+  if (std::ranges::any_of(overrides, [&](const std::string& one) { return told.contains(field_at(PathOf(one))); })) file.table.clear_title();
 }
 
 absl::StatusOr<LoadedSweep> LoadOne(SweepSource source, SweepFile file) {
   RETURN_IF_ERROR(ApplyOverrides(source.overrides, file));
+  DropTitleOfOtherSettings(source.overrides, file);
   RETURN_IF_ERROR(CrossGrid(file.grid, file.spec));
-  DropTitleOfOtherLengths(source, file);
   return LoadedSweep{.file = std::move(file), .source = std::move(source)};
 }
 

@@ -197,6 +197,28 @@ class Filler {
   int visits_ = 0;
 };
 
+constexpr const char* kTitleDependsOn = "title_depends_on";
+
+// The table's list of paths, each of a field of the sweep.
+absl::StatusOr<std::vector<std::string>> ReadTitleDependsOn(const YamlTree& tree, const YamlNode& list, v1::SweepSpec spec) {
+  const auto refuse = [&](const YamlNode& value, const std::string& what, const std::string& hint) {
+    return tree.ErrorAt(value.place, fmt::format("table.{}: {}", kTitleDependsOn, what), hint);
+  };
+  constexpr const char* kForm = "it is a list of fields' paths, as [training.lengths, encoding]";
+  if (list.kind != YamlNode::Kind::kSequence) return refuse(list, "expected a list", kForm);
+  std::vector<std::string> paths;
+  for (const int item : list.items) {
+    const YamlNode& path = tree.node(item);
+    if (path.kind != YamlNode::Kind::kScalar) return refuse(path, "expected a text", kForm);
+    if (const absl::Status found = FindField(path.text, spec).status(); !found.ok()) {
+      const ErrorText text = SplitError(found);
+      return refuse(path, text.message, text.hint);
+    }
+    paths.push_back(path.text);
+  }
+  return paths;
+}
+
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
   struct stat info{};
   if (stat(path.c_str(), &info) != 0) {
@@ -283,7 +305,11 @@ absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name)
                             "it has: rows, columns, metric, aggregate, ...");
       }
       file.has_table = true;
-      RETURN_IF_ERROR(Filler(tree, *v1::TableSpec::descriptor()).Fill(value, "table", file.table));
+      RETURN_IF_ERROR(Filler(tree, *v1::TableSpec::descriptor()).Fill(value, "table", file.table, {kTitleDependsOn}));
+      for (const YamlNode::Entry& field : value.entries) {
+        if (field.key != kTitleDependsOn) continue;
+        ASSIGN_OR_RETURN(file.title_depends_on, ReadTitleDependsOn(tree, tree.node(field.value), file.spec));
+      }
     }
     if (entry.key == "parts") {
       ASSIGN_OR_RETURN(file.parts, ReadParts(tree, value));

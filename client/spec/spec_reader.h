@@ -30,6 +30,9 @@ struct SweepFile {
   // How `results` prints the sweep; empty fields have the defaults of CompleteTable().
   v1::TableSpec table;
   bool has_table = false;
+  // Paths of the fields that the table's title tells of: where one of them is set with --set, also of a system or an input, the usual
+  // title takes its place.
+  std::vector<std::string> title_depends_on;
   // One line for `list presets`.
   std::string summary;
   // Other sweeps, instead of one of its own: then `spec` has a name at most.

@@ -76,6 +76,20 @@ TEST_F(PartsTest, RefusalsSayWhereAndWhat) {
   EXPECT_THAT(FormatError(Load("parts:\n  - {sweep: one}\n").status()), HasSubstr("part 1, 'one': there is no preset 'one'\n  there is a file one.yaml here: to read it, write 'one.yaml'\n"));
 }
 
+TEST_F(PartsTest, ATitleOfAFileGoesWhereWhatItTellsOfIsSet) {
+  const std::string file = folder_.Write("titled.yaml", std::string(kOne) + "table: {title: Three seeds, title_depends_on: [axes.seed, training.lengths]}\n");
+  const auto title = [](const std::string& spec, const std::vector<std::string>& overrides) {
+    const absl::StatusOr<std::vector<LoadedSweep>> sweeps = LoadSweeps({.spec = spec, .overrides = overrides});
+    EXPECT_TRUE(sweeps.ok()) << sweeps.status();
+    return sweeps.ok() ? sweeps->front().file.table.title() : "";
+  };
+  EXPECT_EQ(title(file, {}), "Three seeds");
+  EXPECT_EQ(title(file, {"evaluation.lengths=9", "training.steps=5"}), "Three seeds");
+  EXPECT_EQ(title(file, {"seed=0"}), "");
+  EXPECT_EQ(title(file, {"training.steps=5", "training.lengths=3"}), "");
+  EXPECT_EQ(title(folder_.Write("parts.yaml", "parts:\n  - {sweep: titled.yaml, set: [seed=0]}\n"), {}), "");
+}
+
 TEST_F(PartsTest, WhatTheUserSetsIsToldAsTheOptionThatItIs) {
   const absl::Status status = Load("parts:\n  - {sweep: one.yaml, set: [seeed=1]}\n", {"seeed=2"}).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("part 1, 'one.yaml': --set seeed: unknown field 'seeed'"));

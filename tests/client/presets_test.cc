@@ -37,7 +37,7 @@ TEST(PresetsTest, EveryPresetIsComplete) {
   }
 }
 
-TEST(PresetsTest, ATitleThatTellsOfTheLengthsStaysWhereTheyAreThePresetsAlone) {
+TEST(PresetsTest, ATitleStaysWhereWhatItTellsOfIsThePresetsAlone) {
   const auto title = [](const std::string& preset, const std::vector<std::string>& overrides) {
     const absl::StatusOr<std::vector<LoadedSweep>> sweeps = LoadSweeps({.spec = preset, .overrides = overrides});
     EXPECT_TRUE(sweeps.ok()) << sweeps.status();
@@ -48,6 +48,24 @@ TEST(PresetsTest, ATitleThatTellsOfTheLengthsStaysWhereTheyAreThePresetsAlone) {
   EXPECT_EQ(title("quickstart", {"evaluation.lengths=3..9"}), "");
   EXPECT_EQ(title("nope-small", {"training.lengths=64"}), "");
   EXPECT_THAT(title("table-b1", {"evaluation.lengths=600"}), ::testing::HasSubstr("averaged over test lengths")) << "which is so of any";
+  const struct {
+    std::string preset, other, told, title;
+  } cases[] = {{"quickstart", "encoding=rope", "training.lengths=1..5", "Quickstart: "},
+               {"quickstart-language", "training.steps=5", "evaluation.lengths=64", "Quickstart: "},
+               {"quickstart-images", "seed=1", "evaluation.lengths=42", "Quickstart: "},
+               {"ruoss-2023", "seed=0", "encoding=log_kerple", "Encodings of Ruoss"},
+               {"ruoss-2023", "task=even_pairs", "axes.encoding=rope", "Encodings of Ruoss"},
+               {"table-2", "seed=0", "training.steps=0", "Table 2: "},
+               {"noop", "encoding=rope", "seed=0", "No-op jobs: "},
+               {"nope-small", "training.steps=9", "task=tokens", "NoPE in small: "},
+               {"nope-passkey", "training.batch_size=4", "model.folder=mine", "NoPE and RoPE of 1.1 billion"},
+               {"nope-table-1", "data=proof-pile", "model.layers=2", "NoPE and RoPE of 1.1 billion"},
+               {"nope-table-2", "seed=1", "model.mlp_dim=64", "NoPE and RoPE of 1.1 billion"},
+               {"nope-positions", "evaluation.examples=9", "systems.rope.with.model.folder=mine", "NoPE and RoPE of 1.1 billion"}};
+  for (const auto& one : cases) {
+    EXPECT_THAT(title(one.preset, {one.other}), ::testing::StartsWith(one.title)) << one.preset << " " << one.other;
+    EXPECT_EQ(title(one.preset, {one.other, one.told}), "") << one.preset << " " << one.told;
+  }
 }
 
 TEST(PresetsTest, PartsArePresetsThatPrintPublishedTables) {

@@ -160,6 +160,9 @@ TEST(SpecReaderTest, RefusesValuesThatTheirFieldDoesNotAdmit) {
   EXPECT_THAT(Refusal("axes: {seed: }"), HasSubstr("axes.seed: no value"));
   EXPECT_THAT(Refusal("axes: {seed: {a: 1}}"), HasSubstr("fields where a value belongs"));
   EXPECT_THAT(Refusal("table: {title: [a, b]}"), HasSubstr("table.title: a list where one value belongs"));
+  EXPECT_THAT(Refusal("table: {title_depends_on: seed}"), HasSubstr("sweep.yaml:1:27: table.title_depends_on: expected a list"));
+  EXPECT_THAT(Refusal("table: {title_depends_on: [{a: 1}]}"), HasSubstr("table.title_depends_on: expected a text"));
+  EXPECT_THAT(Refusal("table: {title_depends_on: [seed, trainig.lengths]}"), HasSubstr("sweep.yaml:1:34: table.title_depends_on: unknown field"));
   EXPECT_THAT(Refusal("training: 5"), HasSubstr("training: expected fields below it"));
   EXPECT_THAT(Refusal("inputs: {name: x}"), HasSubstr("inputs: expected a list"));
   EXPECT_THAT(Refusal("name: \"a\\u001b[31mb\""), HasSubstr("'a\\x1b[31mb' is not plain UTF-8 text"));
