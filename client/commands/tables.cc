@@ -53,8 +53,9 @@ v1::TableSpec UsualTable(const v1::Sweep& sweep) { return sweep.has_table() ? sw
 
 void SayTableTrouble(Session& session, const v1::Sweep& sweep) {
   if (!sweep.has_table_trouble()) return;
-  session.Say(fmt::format("note: the table that sweep '{}' was submitted with cannot be used here ({}), so it is printed without; submitting its file again mends that, and 'longreach results --table FILE' does without",
-                          Printable(sweep.name()), Printable(sweep.table_trouble())));
+  const bool has_preset = UsualTable(sweep).ByteSizeLong() > 0;
+  session.Say(fmt::format("note: the table that sweep '{}' was submitted with cannot be used here ({}): {} takes its place; submitting its file again mends that, and 'longreach results --table FILE' does without",
+                          Printable(sweep.name()), Printable(sweep.table_trouble()), has_preset ? "that of the preset of this name" : "the usual one"));
 }
 
 absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table) {

@@ -185,8 +185,12 @@ TEST_F(ResultsTest, ATableThatCannotBeReadIsSaidToBeSoAndTheUsualOneIsPrinted) {
   EXPECT_EQ(outcome.code, kDone);
   EXPECT_EQ(scheduler_.table_request.table().published(), "table_b1");
   EXPECT_THAT(outcome.err, HasSubstr("note: the table that sweep 'table-b1' was submitted with cannot be used here (it is damaged,"));
+  EXPECT_THAT(outcome.err, HasSubstr(" or newer): that of the preset of this name takes its place; submitting its file again mends that"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("\x1b")));
   EXPECT_THAT(Run({"results", "last", "--table", "table-b1"}).err, Not(HasSubstr("cannot be used here")));
+
+  scheduler_.sweep.set_name("mine");
+  EXPECT_THAT(Run({"results", "last"}).err, HasSubstr(" or newer): the usual one takes its place; submitting"));
 }
 
 TEST_F(ResultsTest, OptionsTakeThePlaceOfWhatATableChooses) {
