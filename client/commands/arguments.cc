@@ -34,7 +34,8 @@ namespace {
 // Why this names no single sweep; empty: it may.
 std::string WhyNotOneSweep(const std::string& word) {
   std::vector<std::string> names;
-  for (const LoadedSweep& part : PartsOfPreset(word)) names.push_back(part.file.spec.name());
+  for (const LoadedSweep& part : PartsOf(word)) names.push_back(Printable(part.file.spec.name()));
+  if (names.size() == 1) return fmt::format("'{}' stands for the sweep '{}'; name that", Printable(word), names.front());
   return names.empty() ? "" : fmt::format("'{}' stands for several sweeps; name one of {}", Printable(word), Join(names, ", "));
 }
 

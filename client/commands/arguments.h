@@ -19,7 +19,7 @@ std::string CheckCount(const std::string& word);
 
 struct SweepArgument {
   bool required = true;
-  bool parts = false;  // A preset of parts may stand for its sweeps.
+  bool parts = false;  // A preset or a file of parts may stand for its sweeps.
   std::string name = "SWEEP";
   std::string description = "The sweep";
 };

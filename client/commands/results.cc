@@ -9,6 +9,7 @@
 #include "client/commands/measured_table.h"
 #include "client/commands/only.h"
 #include "client/commands/parts_output.h"
+#include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/commands/tables.h"
 #include "client/commands/value_rows.h"
@@ -46,8 +47,8 @@ class Results final : public Command {
             "With --jobs, every value of every job in a row of its own, as it is stored (accuracy from 0 to 1), for pandas and R\n"
             "(docs/howto/notebook.md): all metrics, lengths and slices, or those of --metric, --length, --slice and --only. A job\n"
             "that diverged has one row, without a value. Losses of training are printed where they are the --metric.\n"
-            "SWEEP is a sweep's id, the beginning of one, its name, or 'last'; or a preset of several parts ('nope-tinyllama'),\n"
-            "whose tables are printed one after the other.",
+            "SWEEP is a sweep's id, the beginning of one, its name, or 'last'; or a preset ('nope-tinyllama') or a\n"
+            "sweep file of several parts, whose tables are printed one after the other.",
         .examples =
             "longreach results table-b1 --published\n"
             "longreach results last --rows encoding --columns learning_rate --aggregate mean --spread\n"
@@ -94,7 +95,7 @@ class Results final : public Command {
       }
     }
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
-    const std::vector<LoadedSweep> parts = PartsOfPreset(sweep_);
+    const std::vector<LoadedSweep> parts = PartsOf(sweep_);
     PartsOutput output(session, !parts.empty());
     ValueRows values(session, *connection, output);
     const auto print = [&](const v1::Sweep& sweep) {
@@ -110,7 +111,7 @@ class Results final : public Command {
       const std::string& name = part.file.spec.name();
       const absl::StatusOr<v1::Sweep> sweep = FindSweep(*connection, name);
       if (sweep.status().code() == absl::StatusCode::kNotFound) {
-        session.Say(fmt::format("{} has not been submitted", name));
+        session.Say(fmt::format("{} has not been submitted", Printable(name)));
         continue;
       }
       RETURN_IF_ERROR(sweep.status());
@@ -118,8 +119,8 @@ class Results final : public Command {
       RETURN_IF_ERROR(print(*sweep));
     }
     if (printed == 0) {
-      return Error(absl::StatusCode::kNotFound, fmt::format("no part of '{}' has been submitted", sweep_),
-                   fmt::format("'longreach submit {}' submits all of them", sweep_));
+      return Error(absl::StatusCode::kNotFound, fmt::format("no part of '{}' has been submitted", Printable(sweep_)),
+                   fmt::format("'longreach submit {}{}' submits all of them", ShellWord(sweep_), WhereFlags(session)));
     }
     if (session.json()) output.Finish();
     return kDone;

@@ -302,6 +302,30 @@ TEST_F(ResultsTest, CsvOfPartsSaysWhichSweepARowIsOf) {
   EXPECT_THAT(Run({"results", "nope-table-1", "-o", "csv"}).out, StartsWith("system,length,"));
 }
 
+TEST_F(ResultsTest, AFileOfPartsStandsForItsSweeps) {
+  const TempFolder folder;
+  folder.Write("one.yaml", "axes: {task: even_pairs}\n");
+  const std::string file = folder.Write("all.yaml", "parts:\n  - {sweep: one.yaml}\n  - {sweep: one.yaml, set: [name=two]}\n");
+  for (const char* name : {"one", "two"}) {
+    v1::Sweep& part = scheduler_.other_sweeps.emplace_back(scheduler_.sweep);
+    part.set_id(name);
+    part.set_name(name);
+  }
+
+  const Outcome outcome = Run({"results", file});
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("one\nTable"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n\ntwo\nTable"));
+  EXPECT_THAT(Run({"status", file}).err, HasSubstr("all.yaml' stands for several sweeps; name one of one, two\n"));
+  EXPECT_THAT(Run({"status", folder.Write("alone.yaml", "parts:\n  - {sweep: one.yaml}\n")}).err, HasSubstr("alone.yaml' stands for the sweep 'one'; name that\n"));
+
+  scheduler_.refusals["GetSweep"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no such sweep");
+  const Outcome none = Run({"results", file});
+  EXPECT_EQ(none.code, kNotFound);
+  EXPECT_THAT(none.err, HasSubstr("one has not been submitted\ntwo has not been submitted\nerror: no part of '" + file + "' has been submitted\n  'longreach submit " + file + " --scheduler "));
+}
+
 TEST_F(ResultsTest, ALengthIsRefusedWhereLengthsAreAnAxis) {
   EXPECT_THAT(Run({"results", "last", "--columns", "length", "--length", "100"}).err, HasSubstr("--length 100: the test lengths are the table's columns"));
   const TempFolder folder;
