@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "client/commands/command.h"
 #include "client/commands/parts_output.h"
 #include "client/commands/plan_json.h"
@@ -10,6 +12,7 @@
 #include "client/output/text.h"
 #include "client/spec/parts.h"
 #include "proto/base/text.h"
+#include "proto/catalog/published_vocabulary.h"
 
 namespace longreach::client {
 namespace {
@@ -29,6 +32,12 @@ std::string ComputeText(double flops) {
   const std::string text = fmt::format("{} of matrix products", HumanFlops(flops));
   if (flops < kMuchFlop) return text;
   return fmt::format("{}: {} of a GPU that keeps up 100 TFLOP/s", text, HumanDuration(flops / kGpuFlopPerSecond));
+}
+
+// Whether what it costs hangs on the vocabulary of a published model, which is in its folder.
+bool CountsAVocabulary(const v1::SweepSpec& sweep, const v1::Plan& plan) {
+  const auto has_folder = [](const v1::System& system) { return !system.with().model().folder().empty(); };
+  return plan.pack_memory_bytes() > 0 && (!sweep.model().folder().empty() || std::ranges::any_of(sweep.systems(), has_folder));
 }
 
 const std::string& Details() {
@@ -54,6 +63,7 @@ class PlanCommand final : public Command {
     ASSIGN_OR_RETURN(Connection * connection,
                      session.Connect(StoreUse::kExistingOrNone, /*embed_by_default=*/true));
     PartsOutput json(session, sweeps.size() > 1);
+    bool counts_a_vocabulary = false;
     for (const LoadedSweep& one : sweeps) {
       const absl::StatusOr<v1::SubmitSweepResponse> response = DryRun(*connection, one.file);
       if (!response.ok()) return sweeps.size() > 1 ? InPart(response.status(), one) : response.status();
@@ -64,6 +74,11 @@ class PlanCommand final : public Command {
         Print(session.out(), name, response->plan());
       }
       SayOfTestLengths(session, one.file.spec);
+      counts_a_vocabulary |= CountsAVocabulary(one.file.spec, response->plan());
+    }
+    if (counts_a_vocabulary) {
+      session.Say(fmt::format("compute, memory and checkpoints are those of a vocabulary of {} tokens: a published model's own is in its folder, which is not read here",
+                              Thousands(catalog::kPublishedVocabulary)));
     }
     if (session.json()) {
       json.Finish();

@@ -10,6 +10,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/limits.h"
 #include "proto/catalog/longbench.h"
+#include "proto/catalog/published_vocabulary.h"
 #include "scheduler/experiments/llama_checks.h"
 #include "scheduler/experiments/llama_mixture.h"
 
@@ -18,9 +19,6 @@ namespace longreach::experiments {
 const Kind& Llama();
 
 namespace {
-
-// Of the LLaMA models whose folders are read: what a plan counts with.
-constexpr double kTokens = 32'000;
 
 v1::JobSpec LlamaDefaults() {
   v1::JobSpec job = DataDefaults();
@@ -288,7 +286,7 @@ class LlamaKind final : public DataKind {
     return flops;
   }
 
-  static double Vocabulary(const v1::Model& model) { return model.folder().empty() ? kBytes : kTokens; }
+  static double Vocabulary(const v1::Model& model) { return model.folder().empty() ? kBytes : catalog::kPublishedVocabulary; }
 
   // Loss and entropy against position: windows of the longest length, once as the model is and once with each scale that is tried.
   double StudyFlops(const v1::JobSpec& job) const {

@@ -56,6 +56,18 @@ systems:
   EXPECT_THAT(Run({"plan", file}).err, HasSubstr("2 of 10 test lengths are within the training lengths, 1 to 12"));
 }
 
+TEST_F(SweepCallsTest, APlanSaysWhichVocabularyItCounts) {
+  constexpr const char* kSaid = "compute, memory and checkpoints are those of a vocabulary of 32,000 tokens";
+  EXPECT_THAT(Run({"plan", "nope-passkey"}).err, Not(HasSubstr("vocabulary"))) << "nothing is counted where the sizes are not known";
+  scheduler_.plan.set_pack_memory_bytes(1e9);
+  EXPECT_THAT(Run({"plan", "nope-passkey"}).err, HasSubstr(kSaid)) << "its systems have folders";
+  EXPECT_THAT(Run({"plan", "nope-small"}).err, Not(HasSubstr("vocabulary")));
+  EXPECT_THAT(Run({"plan", "nope-small", "--set", "model.folder=mine"}).err, HasSubstr(kSaid));
+  const std::string parts = Run({"plan", "nope-tinyllama"}).err;
+  EXPECT_EQ(parts.find(kSaid), parts.rfind(kSaid)) << "once of all parts: " << parts;
+  EXPECT_THAT(parts, HasSubstr(kSaid));
+}
+
 TEST_F(SweepCallsTest, DynamicNtkThatNeverBeginsIsTold) {
   constexpr const char* kPlain = "no test is longer than positions.original_length, so that 'dynamic' is rope without scaling in all of them\n";
   TempFolder folder;
