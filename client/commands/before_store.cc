@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{10};
 // Its libraries are large, and may come over a network. One that is slower is not unable.
 constexpr std::chrono::seconds kWorkerPatience{60};
-constexpr std::chrono::milliseconds kBetweenLooks{100};
+constexpr std::chrono::milliseconds kBetweenInterrupts{100};
 
 }  // namespace
 
@@ -44,7 +44,7 @@ absl::StatusOr<std::optional<int>> TryWorkerBeforeStore(const Session& session, 
   ASSIGN_OR_RETURN(Process process, StartWorkerProgram(session.environment().binaries, {"--version"}));
   process.CloseInput();
   const auto end = std::chrono::steady_clock::now() + kWorkerPatience;
-  while (!process.WaitFor(kBetweenLooks)) {
+  while (!process.WaitFor(kBetweenInterrupts)) {
     const bool ended = interrupt.count() > 0;
     if (!ended && std::chrono::steady_clock::now() < end) continue;
     process.Kill();
