@@ -74,12 +74,16 @@ Json JsonOf(const data::Manifest& manifest) {
           {"skipped", manifest.skipped}};
 }
 
-// Of a text in one line: a folder may have any number of files that are none.
+// Of texts in one line: a folder may have any number of files that are none.
 void SayWhatIsLeftOut(const data::Manifest& manifest) {
   if (manifest.skipped.empty()) return;
   if (manifest.kind == data::Kind::kText) {
     const size_t files = manifest.skipped.size();
     fmt::print(stderr, "{} {} left out: {}\n", files, files == 1 ? "file" : "files", JoinSome(manifest.skipped));
+    return;
+  }
+  if (manifest.kind == data::Kind::kTokens) {  // Empty texts too, which have no name each.
+    fmt::print(stderr, "left out: {}\n", JoinSome(manifest.skipped));
     return;
   }
   for (const std::string& skipped : manifest.skipped) fmt::print(stderr, "left out: {}\n", skipped);

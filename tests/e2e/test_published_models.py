@@ -243,6 +243,18 @@ def test_texts_become_the_tokenizers_ids(home):
     assert data(home, "check", "texts").code == 0
 
 
+def test_an_import_of_a_folder_says_what_it_left_out(home):
+    folder = home.path / "mixed"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a text")
+    (folder / "empty.txt").write_text("")
+    (folder / "c4.jsonl.gz").write_bytes(b"\x1f\x8b")
+    (folder / "link.txt").symlink_to("a.txt")
+    ended = data(home, "import", "tokens", "--test", folder, "--tokenizer", TOKENIZER, "--name", "mixed")
+    assert ended.code == 0, ended
+    assert "left out: 1 empty text, c4.jsonl.gz (gzip), link.txt (a symbolic link)\n" in ended.err, ended
+
+
 def test_texts_that_cannot_be_read_are_refused(home):
     folder = home.path / "bad"
     folder.mkdir()
@@ -262,7 +274,7 @@ def test_texts_that_cannot_be_read_are_refused(home):
             ((folder / "nan.jsonl",), "nan.jsonl:2: not a JSON object, of which there must be one in each line: line 1, column "),
             ((folder / "pipe.txt",), "pipe.txt is not a regular file"),
             ((folder / "empty.txt",), "has no text in it"),
-            ((folder / "c4.jsonl.gz",), "is compressed; unpack it"),
+            ((folder / "c4.jsonl.gz",), "is a file of gzip, not a text; unpack it"),
             ((folder / "none",), "No such file"),
             ((home.path / "test/0.bin", "--vocabulary", "50"), "is not below the vocabulary of 50"),
             ((home.path / "text-of-one",), "there is one document"),

@@ -23,7 +23,7 @@ class ByteSource {
   virtual absl::Status Skip(int64_t bytes) = 0;
   // Changes when a file does (its size or time), so that an interrupted import is not continued with other bytes.
   const std::string& fingerprint() const { return fingerprint_; }
-  // What the folders have besides, each with the reason: "b.txt.gz (gzip)". Hidden files are not named.
+  // As SourceFiles has it.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  protected:
@@ -31,16 +31,13 @@ class ByteSource {
   std::vector<std::string> left_out_;
 };
 
-// One zip archive with one file in it; or files, and folders whose text files are taken in the order of their paths. Which
-// files of a folder are text: regular ones, not hidden, not packed (gzip, xz, ...), without a zero byte in their first 8 KiB. Links are not
-// followed there. A packed file that is given by itself is refused.
+// One zip archive with one file in it; or files, and folders whose text files are taken, as FindSourceFiles() finds them.
 //
-// NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT (nothing there; a file twice), DATA_LOSS (an archive that is cut off).
+// Errors of FindSourceFiles(); INVALID_ARGUMENT: an archive and something else, or not one file in it; DATA_LOSS: an archive that is cut off.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenSource(const std::vector<std::filesystem::path>& paths);
 
 // zip_source.cc
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenZip(const std::filesystem::path& file);
-bool IsZip(const std::filesystem::path& file);
 
 // "PATH size time", for fingerprints. Errors: as stat().
 absl::StatusOr<std::string> FingerprintOf(const std::filesystem::path& file);

@@ -4,14 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "proto/base/json_reason.h"
 #include "proto/base/utf8.h"
-#include "worker/data/files.h"
 #include "worker/data/mapped_file.h"
 
 namespace longreach::data {
@@ -19,32 +15,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where a zero byte tells a file that is no text.
-constexpr size_t kHead = 8192;
-
 bool EndsWithAny(const fs::path& file, std::initializer_list<std::string_view> endings) {
   const std::string name = file.filename().string();
   return std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-absl::StatusOr<std::vector<fs::path>> FilesBelow(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  fs::recursive_directory_iterator entry(folder, error);
-  for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
-    const bool hidden = entry->path().filename().string().starts_with('.');
-    std::error_code ignored;
-    if (hidden && entry->is_directory(ignored)) entry.disable_recursion_pending();
-    if (!hidden && entry->is_regular_file(ignored)) found.push_back(entry->path());
-  }
-  if (error) return SystemError("read the folder", folder, error.value());
-  std::ranges::sort(found, {}, [](const fs::path& path) { return path.string(); });
-  return found;
-}
-
+// What is named and cannot be read, where there is more to say about it than that it is no text.
 absl::Status CheckReadable(const fs::path& file) {
-  if (EndsWithAny(file, {".gz", ".zst", ".xz", ".bz2", ".zip", ".tar"})) {
-    return absl::InvalidArgumentError(fmt::format("{} is compressed; unpack it and import what comes out", file.string()));
+  if (IsZip(file) || EndsWithAny(file, {".tar"})) {
+    return absl::InvalidArgumentError(fmt::format("{} is an archive; unpack it and import what comes out", file.string()));
   }
   if (EndsWithAny(file, {".parquet", ".arrow"})) {
     return absl::InvalidArgumentError(fmt::format("{} is a table of another kind; write its texts as JSON lines ({{\"text\": ...}}) and import those", file.string()));
@@ -77,35 +56,12 @@ absl::Status VisitLines(const fs::path& file, std::string_view bytes, const std:
 
 }  // namespace
 
-absl::StatusOr<std::vector<fs::path>> DocumentFiles(const std::vector<fs::path>& sources) {
-  std::vector<fs::path> files;
-  std::set<fs::path> named;
+absl::StatusOr<SourceFiles> DocumentFiles(const std::vector<fs::path>& sources) {
   for (const fs::path& source : sources) {
-    std::error_code error;
-    const fs::file_status status = fs::status(source, error);
-    if (!fs::exists(status)) return SystemError("open", source, error ? error.value() : ENOENT);
-    if (!fs::is_directory(status)) {
-      if (!fs::is_regular_file(status)) return absl::FailedPreconditionError(fmt::format("{} is not a regular file", source.string()));
-      files.push_back(source);
-      named.insert(source);
-      continue;
-    }
-    ASSIGN_OR_RETURN(const std::vector<fs::path> below, FilesBelow(source));
-    if (below.empty()) return absl::InvalidArgumentError(fmt::format("there is no file in {}", source.string()));
-    files.insert(files.end(), below.begin(), below.end());
+    std::error_code ignored;
+    if (fs::is_regular_file(source, ignored)) RETURN_IF_ERROR(CheckReadable(source));
   }
-  std::set<fs::path> seen;
-  std::vector<fs::path> once;
-  for (const fs::path& file : files) {
-    RETURN_IF_ERROR(CheckReadable(file));
-    std::error_code error;
-    const fs::path real = fs::canonical(file, error);
-    if (error) return SystemError("open", file, error.value());
-    if (seen.insert(real).second) once.push_back(file);
-    // Below a folder a link to a file that is there too is usual.
-    else if (named.contains(file)) return absl::InvalidArgumentError(fmt::format("{} is given twice; name it once", file.string()));
-  }
-  return once;
+  return FindSourceFiles(sources, kPackedMagic);
 }
 
 absl::Status VisitDocuments(const fs::path& file, const std::string& text_field, const DocumentVisitor& visitor) {
@@ -116,7 +72,7 @@ absl::Status VisitDocuments(const fs::path& file, const std::string& text_field,
     ASSIGN_OR_RETURN(const PackedTokens packed, PackedTokens::Open(file));
     RETURN_IF_ERROR(visitor.on_packed(packed, file.string()));
   } else {
-    if (bytes.substr(0, kHead).find('\0') != std::string_view::npos) {
+    if (bytes.substr(0, kTextHead).find('\0') != std::string_view::npos) {
       return absl::InvalidArgumentError(fmt::format("{} is no text: it has a zero byte; leave it out", file.string()));
     }
     // A tokenizer would take each such byte for an unknown character, and nobody would see it.

@@ -10,12 +10,12 @@
 
 #include "proto/base/status.h"
 #include "worker/data/packed_tokens.h"
+#include "worker/data/source_files.h"
 
 namespace longreach::data {
 
-// Files, and those below folders (ascending by path, hidden ones left out).
-// NOT_FOUND, PERMISSION_DENIED; FAILED_PRECONDITION: a pipe or the like; INVALID_ARGUMENT: no file there, one twice, or one that is packed in a way that is not read here.
-absl::StatusOr<std::vector<std::filesystem::path>> DocumentFiles(const std::vector<std::filesystem::path>& sources);
+// As FindSourceFiles(), and packed files of ids. INVALID_ARGUMENT besides: an archive or a table that is named.
+absl::StatusOr<SourceFiles> DocumentFiles(const std::vector<std::filesystem::path>& sources);
 
 struct DocumentVisitor {
   // A text, and where it is from ("FILE" or "FILE:LINE"); it lives as long as the call.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -40,32 +41,63 @@ absl::Status SystemError(std::string_view what, const std::filesystem::path& pat
                                   full ? "; make space there, or name another data folder (--data-folder)" : ""));
 }
 
+namespace {
+
+class InputFile {
+ public:
+  static absl::StatusOr<InputFile> Open(const std::filesystem::path& file) {
+    InputFile in(file, open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // A pipe without a writer would be waited for.
+    if (in.descriptor_ < 0) return SystemError("open", file, errno);
+    struct stat status {};
+    if (fstat(in.descriptor_, &status) != 0) return SystemError("look at", file, errno);
+    if (S_ISDIR(status.st_mode)) return absl::FailedPreconditionError(fmt::format("{} is a folder, not a file", file.string()));
+    if (!S_ISREG(status.st_mode)) return absl::FailedPreconditionError(fmt::format("{} is not a regular file", file.string()));
+    in.bytes_ = status.st_size;
+    return in;
+  }
+  InputFile(InputFile&& other) noexcept
+      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
+  InputFile& operator=(InputFile&&) = delete;
+  ~InputFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  int64_t bytes() const { return bytes_; }
+  // Fewer where it was cut off meanwhile.
+  absl::StatusOr<std::string> ReadFirst(int64_t count) const {
+    std::string bytes(static_cast<size_t>(count), '\0');
+    size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t got = read(descriptor_, bytes.data() + done, bytes.size() - done);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return SystemError("read", path_, errno);
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+    }
+    bytes.resize(done);
+    return bytes;
+  }
+
+ private:
+  InputFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  std::filesystem::path path_;
+  int descriptor_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace
+
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file, int64_t max_bytes) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // A pipe without a writer would be waited for.
-  if (descriptor < 0) return SystemError("open", file, errno);
-  struct Closer {
-    int descriptor;
-    ~Closer() { close(descriptor); }
-  } closer{descriptor};
-  struct stat status {};
-  if (fstat(descriptor, &status) != 0) return SystemError("look at", file, errno);
-  if (S_ISDIR(status.st_mode)) return absl::FailedPreconditionError(fmt::format("{} is a folder, not a file", file.string()));
-  if (!S_ISREG(status.st_mode)) return absl::FailedPreconditionError(fmt::format("{} is not a regular file", file.string()));
-  if (status.st_size > max_bytes) {
-    return absl::FailedPreconditionError(
-        fmt::format("{} has {} bytes, and at most {} are read here", file.string(), static_cast<int64_t>(status.st_size), max_bytes));
+  ASSIGN_OR_RETURN(const InputFile in, InputFile::Open(file));
+  if (in.bytes() > max_bytes) {
+    return absl::FailedPreconditionError(fmt::format("{} has {} bytes, and at most {} are read here", file.string(), in.bytes(), max_bytes));
   }
-  std::string bytes(static_cast<size_t>(status.st_size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t got = read(descriptor, bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return SystemError("read", file, errno);
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  bytes.resize(done);
-  return bytes;
+  return in.ReadFirst(in.bytes());
+}
+
+absl::StatusOr<std::string> ReadBeginning(const std::filesystem::path& file, int64_t most) {
+  ASSIGN_OR_RETURN(const InputFile in, InputFile::Open(file));
+  return in.ReadFirst(std::min(in.bytes(), most));
 }
 
 absl::StatusOr<OutputFile> OutputFile::Open(const std::filesystem::path& file, int64_t keep) {

@@ -15,6 +15,8 @@ absl::Status SystemError(std::string_view what, const std::filesystem::path& pat
 
 // NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION (a folder, or larger than `max_bytes`) or DATA_LOSS.
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file, int64_t max_bytes);
+// The first `most` bytes, or all of a file that has fewer. Errors as ReadFile(), for any length.
+absl::StatusOr<std::string> ReadBeginning(const std::filesystem::path& file, int64_t most);
 
 // A file being written. Without Close() it stays as far as it came.
 class OutputFile {

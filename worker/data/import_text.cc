@@ -9,6 +9,7 @@
 #include "worker/data/byte_source.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/files.h"
+#include "worker/data/source_files.h"
 #include "worker/data/staging.h"
 
 namespace longreach::data {
@@ -19,8 +20,6 @@ constexpr const char* kJournal = "journal.json";
 constexpr size_t kReadBlock = 1 << 20;
 // Bytes between two points from which an interrupted import goes on.
 constexpr int64_t kBetweenPoints = int64_t{64} << 20;
-// Of a folder with a million pictures in it the manifest stays one that is soon read.
-constexpr size_t kMostLeftOut = 1000;
 
 // The first 10^8 bytes of the English Wikipedia's dump of March 3, 2006, with the split of all who report on it:
 // 90, 5 and 5 million bytes. Hash: of the file in mattmahoney.net/dc/enwik8.zip (MD5 a1fa5ffddb56f4953e226637dabbb36a there).
@@ -86,14 +85,6 @@ absl::StatusOr<std::string> Copy(ByteSource& source, const std::filesystem::path
   RETURN_IF_ERROR(out.Close());
   progress.Finish();
   return hash.Finish();
-}
-
-std::vector<std::string> LeftOutInManifest(std::vector<std::string> left_out) {
-  if (left_out.size() <= kMostLeftOut) return left_out;
-  const size_t more = left_out.size() - kMostLeftOut;
-  left_out.resize(kMostLeftOut);
-  left_out.push_back(fmt::format("and {} more", more));
-  return left_out;
 }
 
 std::string SourcesText(const std::vector<std::filesystem::path>& sources) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <optional>
 #include <span>
 
@@ -11,6 +13,7 @@
 #include "worker/data/documents.h"
 #include "worker/data/files.h"
 #include "worker/data/mapped_file.h"
+#include "worker/data/source_files.h"
 #include "worker/data/staging.h"
 #include "worker/data/token_corpus.h"
 
@@ -228,21 +231,23 @@ absl::StatusOr<Manifest> ImportTokens(const TokenImport& wanted, tokenizer::Toke
   RETURN_IF_ERROR(CheckWanted(wanted, tokenizer, manifest.vocabulary));
   std::vector<fs::path> all = wanted.sources;
   all.insert(all.end(), wanted.test_sources.begin(), wanted.test_sources.end());
-  ASSIGN_OR_RETURN(const std::vector<fs::path> files, DocumentFiles(all));
-  size_t training_files = 0;
-  if (!wanted.sources.empty()) {
-    ASSIGN_OR_RETURN(const std::vector<fs::path> training, DocumentFiles(wanted.sources));
-    training_files = training.size();
-  }
-  if (files.empty()) return absl::InvalidArgumentError("no file was given");
+  ASSIGN_OR_RETURN(const SourceFiles found, DocumentFiles(all));
+  if (found.files.empty()) return absl::InvalidArgumentError("no file was given");
+  const size_t training_files = std::accumulate(found.of_source.begin(), found.of_source.begin() + std::ssize(wanted.sources), size_t{0});
 
   ASSIGN_OR_RETURN(Staging staging, Staging::Open(wanted.folder, wanted.name));
-  if (absl::Status made = Import(wanted, files, training_files, tokenizer, staging.path(), manifest, progress); !made.ok()) {
+  if (absl::Status made = Import(wanted, found.files, training_files, tokenizer, staging.path(), manifest, progress); !made.ok()) {
     staging.Discard();  // It is begun anew in any case.
     return made;
   }
+  std::vector<std::string> all_left_out = manifest.skipped;
+  all_left_out.insert(all_left_out.end(), found.left_out.begin(), found.left_out.end());
+  const std::vector<std::string> named = LeftOutInManifest(found.left_out);
+  manifest.skipped.insert(manifest.skipped.end(), named.begin(), named.end());
   RETURN_IF_ERROR(staging.Publish(manifest));
-  return ReadDataSet(wanted.folder, wanted.name);
+  ASSIGN_OR_RETURN(Manifest published, ReadDataSet(wanted.folder, wanted.name));
+  published.skipped = std::move(all_left_out);
+  return published;
 }
 
 }  // namespace longreach::data

@@ -28,7 +28,8 @@ struct TokenImport {
 };
 
 // A document to train on is its ids and EOS; one to test on, BOS and its ids: as LLaMA-type models are pretrained and as papers test
-// them. A packed file is one document as it is. Empty texts are left out. `tokenizer` may be null where all sources are packed.
+// them. A packed file is one document as it is. Empty texts are left out, and counted. `tokenizer` may be null where all sources are packed.
+// What was left out of folders is all named in what is returned, and up to 1000 in the file.
 //
 // ALREADY_EXISTS; INVALID_ARGUMENT: nothing to train or test on, too few documents to split, an id beyond the vocabulary, a vocabulary
 // of more than 16 bits, text without a tokenizer; errors of DocumentFiles(), VisitDocuments() and the tokenizer.

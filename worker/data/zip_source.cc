@@ -2,8 +2,6 @@
 #include <minizip/unzip.h>
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -113,12 +111,6 @@ class Zip final : public ByteSource {
 };
 
 }  // namespace
-
-bool IsZip(const std::filesystem::path& file) {
-  char head[4] = {};
-  std::ifstream in(file, std::ios::binary);
-  return in.read(head, sizeof head) && (std::memcmp(head, "PK\3\4", 4) == 0 || std::memcmp(head, "PK\5\6", 4) == 0);
-}
 
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenZip(const std::filesystem::path& file) { return Zip::Open(file); }
 
