@@ -1,0 +1,77 @@
+#include "scheduler/service/length_reader.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "scheduler/service/replies.h"
+
+namespace longreach::service {
+
+absl::StatusOr<std::vector<int>> LengthReader::LengthsOf(const TableSource& members, const v1::SweepSpec& sweep) {
+  ASSIGN_OR_RETURN(const std::vector<int> of_tests, TestLengthsOfSweep(sweep));
+  std::set<int> measured;
+  RETURN_IF_ERROR(Read(members, false, [&measured](const TableJob&, std::span<const store::LengthValue> values) {
+    for (const store::LengthValue& value : values) measured.insert(value.length);
+  }));
+  std::vector<int> lengths = of_tests;
+  if (!std::ranges::includes(of_tests, measured)) lengths.assign(measured.begin(), measured.end());
+  std::erase_if(lengths, [&](int length) { return measured.empty() ? !table_.AsksForLength(length) : !table_.TakesLength(length); });
+  return lengths;
+}
+
+absl::Status LengthReader::ReadAtEach(std::span<const int> lengths, const TableSource& source, bool extra, const std::function<void(const TableJob&)>& use) {
+  return Read(source, extra, [&](TableJob& job, std::span<const store::LengthValue> values) {
+    size_t next = 0;
+    for (const int length : lengths) {
+      while (next < values.size() && values[next].length < length) ++next;
+      const bool there = next < values.size() && values[next].length == length;
+      job.value = there ? std::optional(values[next].value) : std::nullopt;
+      job.length = length;
+      job.again = length != lengths.front();
+      use(job);
+      if (!table_.IsWanted(job, extra)) return;
+    }
+  });
+}
+
+absl::Status LengthReader::ReadMeans(const TableSource& source, bool extra, const std::function<void(const TableJob&)>& use) {
+  return Read(source, extra, [&](TableJob& job, std::span<const store::LengthValue> values) {
+    double sum = 0;
+    job.lengths = 0;
+    for (const store::LengthValue& value : values) {
+      if (!table_.TakesLength(value.length)) continue;
+      sum += value.value;
+      ++job.lengths;
+    }
+    job.value = job.lengths > 0 ? std::optional(sum / job.lengths) : std::nullopt;
+    use(job);
+  });
+}
+
+absl::Status LengthReader::Read(const TableSource& source, bool extra,
+                                const std::function<void(TableJob&, std::span<const store::LengthValue>)>& use) {
+  const v1::TableSpec& spec = table_.spec();
+  return ForEachJobOf(db_, source, spec, 0, [&](TableJob& job, const store::MeasuredJob& measured) -> absl::Status {
+    std::vector<store::LengthValue> values;
+    if (table_.IsWanted(job, extra)) {
+      ASSIGN_OR_RETURN(values, store::ValuesAtLengths(db_, measured.num, spec.metric(), spec.slice()));
+    }
+    use(job, values);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::map<std::string, std::set<int>>> TestLengthsOfSystems(const v1::SweepSpec& sweep) {
+  std::map<std::string, std::set<int>> by_system;
+  for (const v1::System& system : sweep.systems()) {
+    v1::SweepSpec own;
+    own.set_experiment(sweep.experiment());
+    const auto& said = system.with().evaluation().lengths();
+    *own.mutable_evaluation()->mutable_lengths() = said.empty() ? sweep.evaluation().lengths() : said;
+    ASSIGN_OR_RETURN(const std::vector<int> lengths, TestLengthsOfSweep(own));
+    by_system[system.name()].insert(lengths.begin(), lengths.end());
+  }
+  return by_system;
+}
+
+}  // namespace longreach::service
