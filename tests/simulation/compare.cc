@@ -182,6 +182,16 @@ void CheckLedger(World& world, sql::Connection& db, const store::ArtifactFiles& 
   for (const std::string& violation : report->violations) world.Violation(fmt::format("ledger: {}", violation));
 }
 
+void CheckFiles(World& world, sql::Connection& db, const store::ArtifactFiles& artifacts) {
+  const std::vector<std::string> unsettled = artifacts.Unsettled();
+  for (const std::string& hash : artifacts.List()) {
+    const absl::StatusOr<bool> known = db.One<bool>("SELECT EXISTS (SELECT 1 FROM artifacts WHERE sha256 = ?) OR "
+                                                      "EXISTS (SELECT 1 FROM unused_files WHERE sha256 = ?)", hash, hash);
+    if (known.value_or(false) || std::ranges::count(unsettled, hash) > 0) continue;
+    world.Violation(fmt::format("the file {} has no row and nobody knows of it", hash));
+  }
+}
+
 void CheckPoints(World& world, const Universe& universe, sql::Connection& db, const std::set<Scheduler::Point>& points) {
   for (const Scheduler::Point& point : points) {
     const Job& job = universe.jobs[static_cast<size_t>(point.job)];

@@ -25,6 +25,8 @@ void CompareAll(World& world, const Model& model, sql::Connection& db);
 
 // store::Check, files read: invariants 1 and 2 of the design, and that states and counters add up.
 void CheckLedger(World& world, sql::Connection& db, const store::ArtifactFiles& files);
+// No file lies there for ever: each has a row, or somebody knows of it.
+void CheckFiles(World& world, sql::Connection& db, const store::ArtifactFiles& artifacts);
 // Every acknowledged point of a loss curve is there.
 void CheckPoints(World& world, const Universe& universe, sql::Connection& db, const std::set<Scheduler::Point>& points);
 // Every succeeded job has the result that is a function of its id, and no other.

@@ -12,7 +12,8 @@
 
 namespace longreach::simulation {
 
-// So that most sweeps follow what users say in several slices.
+// So that most sweeps come, and follow what users say, in several slices.
+inline constexpr int kJobsInSlice = 5;
 inline constexpr int kSettledInSlice = 4;
 
 struct Op {

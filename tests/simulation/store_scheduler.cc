@@ -1,47 +1,26 @@
 // The real engine and the real store, event by event beside the reference model. The file lies in memory (/dev/shm) with the
 // settings of every store: what a crash of the process leaves is exactly what was committed. Power loss is another test's matter.
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <deque>
-#include <fstream>
 
 #include <fmt/format.h>
-#include <sqlite3.h>
+#include <fmt/ranges.h>
 
-#include "proto/base/sha256.h"
 #include "scheduler/service/engine.h"
 #include "store/store.h"
 #include "store/writer.h"
 #include "tests/simulation/compare.h"
+#include "tests/simulation/deadlines.h"
+#include "tests/simulation/group_runner.h"
 #include "tests/simulation/op.h"
 #include "tests/simulation/plants.h"
 #include "tests/simulation/scheduler.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/simulation/store_folder.h"
 
 namespace longreach::simulation {
 namespace {
 
 constexpr Duration kPauseAfterFailure = seconds(1);  // As the writer does.
-constexpr int kFilesInGo = 16;                       // As the server does.
-constexpr int kJobsInSlice = 5;                      // So that most sweeps come in several slices.
-
-// A worker whose call broke off has this long to come back.
-constexpr Duration kComeBackWithin = seconds(1);
-// A scheduler that stood still gives each lease a second term; and a full disk may delay the end.
-constexpr Duration kLongestTerm = 2 * kLeaseTerm + seconds(5);
-
-// An empty store, made once: copying it is faster than making its tables for every seed.
-const std::string& EmptyStore() {
-  static const std::string bytes = [] {
-    const testing::TemporaryFolder folder;
-    { (void)store::Store::Open((folder / "empty.db").string()); }
-    std::ifstream in(folder / "empty.db", std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  }();
-  return bytes;
-}
 
 std::string Label(const v1::SynchronizeRequest& request) {
   return fmt::format("{}/{}/{}", request.worker(), request.incarnation(), request.sequence());
@@ -56,45 +35,31 @@ service::EngineOptions OptionsOf(std::string_view plant) {
   return options;
 }
 
-std::filesystem::path NewFolder() {
-  static std::atomic<int> count = 0;
-  const std::filesystem::path base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
-  return base / fmt::format("longreach-simulation-{}-{}", getpid(), ++count);
-}
-
 class StoreScheduler final : public Scheduler {
  public:
   StoreScheduler(World& world, const Universe& universe, Hazards hazards, const std::string& plant)
-      : world_(world), universe_(universe), hazards_(std::move(hazards)), plant_(plant), folder_(NewFolder()), model_(universe) {
-    std::filesystem::create_directories(folder_);
-    std::ofstream(folder_ / "store.db", std::ios::binary) << EmptyStore();
+      : world_(world), universe_(universe), hazards_(std::move(hazards)), plant_(plant), model_(universe), deadlines_(world, universe),
+        runner_(world, model_, deadlines_, events, plant == kAnswersBeforeCommit) {
     if (const Plant* planted = FindPlant(plant)) {
-      absl::StatusOr<sql::Connection> db = sql::Connection::Open(folder_ / "store.db", sql::Mode::kReadWrite);
+      absl::StatusOr<sql::Connection> db = sql::Connection::Open(folder_.file(), sql::Mode::kReadWrite);
       Must(db.ok() ? db->Execute(planted->sql) : db.status(), "the plant");
     }
   }
-  ~StoreScheduler() override {
-    Crash();
-    store_.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
+  ~StoreScheduler() override { Crash(); }
 
   void Start(bool anew) override {
     if (anew) store_.reset();
     if (!store_) {
-      absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open((folder_ / "store.db").string());
+      absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open(folder_.file().string());
       if (!opened.ok()) return world_.Violation(fmt::format("the store cannot be opened: {}", std::string(opened.status().message())));
       store_ = *std::move(opened);
     }
-    crashed_ = false;
+    runner_.Restart();
     engine_ = std::make_unique<service::Engine>(
         world_.clock, OptionsOf(plant_), [this](store::Event event) { Take(std::move(event)); }, [] {});
     Must(engine_->Restore(db()), "Restore");
     Must(store::RemoveUnsettledFiles(db(), store_->artifacts()).status(), "RemoveUnsettledFiles");
-    renewed_.clear();
-    newest_.clear();
-    for (const auto& [id, attempt] : model_.running()) renewed_[id] = world_.now();
+    deadlines_.Restart(model_);
   }
 
   void Crash() override {
@@ -123,15 +88,10 @@ class StoreScheduler final : public Scheduler {
                            answer(given);
                          });
     arrival->over = true;
-    if (arrival->refused) return;
-    newest_[request.worker()] = {.incarnation = request.incarnation(), .sequence = request.sequence()};
-    for (const auto& [id, attempt] : model_.running()) {
-      if (attempt.worker == request.worker()) renewed_[id] = world_.now();
-    }
+    if (!arrival->refused) deadlines_.Renew(request, model_);
   }
   void Forget(const v1::SynchronizeRequest& request) override {
-    Newest& newest = newest_[request.worker()];
-    if (newest.incarnation == request.incarnation() && newest.sequence == request.sequence() && !newest.broke_at) newest.broke_at = world_.now();
+    deadlines_.BreakOff(request);
     engine_->Forget(request.worker(), request.incarnation(), request.sequence());
   }
 
@@ -144,7 +104,7 @@ class StoreScheduler final : public Scheduler {
     submitted_priority_ = priority;
     const absl::StatusOr<v1::SubmitSweepResponse> response = engine_->SubmitSweep(request, *store_);
     submitting_ = 0;
-    if (crashed_) return;
+    if (crashed()) return;
     if (response.ok() && response->sweep().id() != universe_.sweeps[static_cast<size_t>(sweep)].id) {
       world_.Violation(fmt::format("submitting '{}' answered with the sweep {}", request.spec().name(), response->sweep().id()));
     }
@@ -221,16 +181,16 @@ class StoreScheduler final : public Scheduler {
     if (pending_.empty()) return;
     std::vector<Pending> group(std::make_move_iterator(pending_.begin()), std::make_move_iterator(pending_.end()));
     pending_.clear();
-    Run(group, hazards_());
+    if (!runner_.Run(group, hazards_(), *store_).ok()) not_before_ = world_.now() + kPauseAfterFailure;
   }
 
-  bool crashed() const override { return crashed_; }
+  bool crashed() const override { return runner_.crashed(); }
   const Model& model() const override { return model_; }
 
   void CheckAll(const std::set<Point>& points) override {
     CompareAll(world_, model_, db());
     CheckLedger(world_, db(), store_->artifacts());
-    CheckFiles();
+    CheckFiles(world_, db(), store_->artifacts());
     CheckPoints(world_, universe_, db(), points);
     CheckTable(world_, universe_, db());
   }
@@ -241,11 +201,6 @@ class StoreScheduler final : public Scheduler {
   }
 
  private:
-  struct Pending {
-    store::Event event;
-    OpPtr op;
-  };
-
   sql::Connection& db() { return store_->writer_connection(); }
   void Must(const absl::Status& status, std::string_view what) {
     if (!status.ok()) world_.Violation(fmt::format("{}: {}", what, std::string(status.message())));
@@ -254,17 +209,6 @@ class StoreScheduler final : public Scheduler {
   template <typename Apply>
   void Expect(std::string what, Apply apply) {
     next_op_ = MakeOp(std::move(what), std::move(apply));
-  }
-
-  // None lies there for ever.
-  void CheckFiles() {
-    const std::vector<std::string> unsettled = store_->artifacts().Unsettled();
-    for (const std::string& hash : store_->artifacts().List()) {
-      const absl::StatusOr<bool> known = db().One<bool>("SELECT EXISTS (SELECT 1 FROM artifacts WHERE sha256 = ?) OR "
-                                                        "EXISTS (SELECT 1 FROM unused_files WHERE sha256 = ?)", hash, hash);
-      if (known.value_or(false) || std::ranges::count(unsettled, hash) > 0) continue;
-      world_.Violation(fmt::format("the file {} has no row and nobody knows of it", hash));
-    }
   }
 
   // The sweep itself, then its jobs that do not follow it yet, if there are, then those that are to come.
@@ -291,70 +235,25 @@ class StoreScheduler final : public Scheduler {
       op->apply = [call = calls_[event.origin]](Model& model) { return model.Synchronize(*call); };
     } else if (next_op_) {
       op = std::exchange(next_op_, nullptr);
-    } else if (answering_) {
-      op = answering_->next_slice();
-      op->blocks = answering_->blocks;
+    } else if (const OpPtr& answering = runner_.answering()) {
+      op = answering->next_slice();
+      op->blocks = answering->blocks;
     } else {
       op = NextOfSubmission();
       op->blocks = waits = true;
     }
     if (pending_.empty()) ready_at_ = world_.now() + GroupDelay(world_.dice);
     pending_.push_back({.event = std::move(event), .op = std::move(op)});
-    while (waits && !pending_.empty() && !crashed_) RunGroup();
-    // The process is gone, and its thread with it; here the thread is ours and needs an end.
-    if (waits && crashed_ && !pending_.empty()) ReleaseBlocked(pending_);
-  }
-  template <typename List>
-  static void ReleaseBlocked(List& list) {
-    for (Pending& pending : list) {
-      if (pending.op->blocks && pending.event.done) std::exchange(pending.event.done, nullptr)(absl::UnavailableError("crashed"));
-    }
+    while (waits && !pending_.empty() && !crashed()) RunGroup();
+    if (waits && crashed() && !pending_.empty()) ReleaseBlocked(pending_);
   }
 
-  // Which leases are over is the engine's to say, within bounds that are checked here: none before its time, none for ever.
   Pending DeadlineEvent(SteadyTime now) {
     Expect("deadline", [this, now](Model& model) {
-      std::vector<int64_t> lost;
-      for (const auto& [id, attempt] : model.running()) {
-        const absl::StatusOr<int> is_lost = db().One<int>("SELECT outcome IS 'lost' FROM attempts WHERE id = ?", id);
-        if (is_lost.value_or(0) != 0) lost.push_back(id);
-        CheckLease(id, attempt, is_lost.value_or(0) != 0, now);
-      }
-      model.Expire(lost);
-      // So is when it goes on with a sweep whose submission broke off; not how.
-      for (size_t sweep = 0; sweep < universe_.sweeps.size(); ++sweep) {
-        const absl::StatusOr<int> to_come =
-            db().One<int>("SELECT ifnull(sum(jobs_to_come), 0) FROM sweeps WHERE id = ?", universe_.sweeps[sweep].id);
-        const int before = model.ToCome(static_cast<int>(sweep));
-        if (model.sweeps()[sweep].state == Model::SweepState::kAbsent || to_come.value_or(before) == before) continue;
-        world_.Count("jobs came after their submission broke off");
-        model.AddJobs(static_cast<int>(sweep), kJobsInSlice);
-      }
-      for (size_t sweep = 0; sweep < universe_.sweeps.size(); ++sweep) {
-        const std::optional<int> before = model.sweeps()[sweep].unsettled;
-        const absl::StatusOr<int> unsettled =
-            db().One<int>("SELECT ifnull(sum(unsettled_from), -1) FROM sweeps WHERE id = ?", universe_.sweeps[sweep].id);
-        if (!before || unsettled.value_or(*before) == *before) continue;
-        world_.Count("jobs followed after a steering broke off");
-        model.FollowNext(static_cast<int>(sweep), kSettledInSlice);
-      }
+      deadlines_.Follow(db(), now, model);
       return absl::OkStatus();
     });
     return {.event = engine_->AtDeadline(now), .op = std::move(next_op_)};
-  }
-  void CheckLease(int64_t id, const Model::Attempt& attempt, bool lost, SteadyTime now) {
-    const auto renewed = renewed_.find(id);
-    if (renewed == renewed_.end()) return;  // Given in this very group.
-    const Duration silent = now - renewed->second;
-    if (!lost) {
-      if (silent > kLongestTerm) world_.Violation(fmt::format("attempt {} is leased after {} s of silence", id, silent / seconds(1)));
-      return;
-    }
-    if (silent >= kLeaseTerm) return world_.Count("refusal: lease ran out");
-    const auto newest = newest_.find(attempt.worker);
-    const bool broke_off = newest != newest_.end() && newest->second.broke_at && now - *newest->second.broke_at >= kComeBackWithin;
-    if (broke_off) return world_.Count("refusal: lease ended with a broken call");
-    world_.Violation(fmt::format("the lease of attempt {} was ended after {} ms", id, silent / milliseconds(1)));
   }
 
   // What an engine would be told that forgot about fencing: reports of ended attempts count for those that have the jobs now.
@@ -371,87 +270,10 @@ class StoreScheduler final : public Scheduler {
     return request;
   }
 
-  void Run(std::vector<Pending>& group, Hazard hazard) {
-    const Model before = model_;
-    if (plant_ == kAnswersBeforeCommit && hazard == Hazard::kCrashBeforeCommit) return AnswerAndCrash(group);
-    std::vector<store::Event> events_of_group;
-    const size_t answered = static_cast<size_t>(world_.dice.Below(static_cast<int>(group.size())));
-    bool committed = false;
-    for (size_t i = 0; i < group.size(); ++i) {
-      const bool last = i + 1 == group.size();
-      events_of_group.push_back(
-          {.apply = [this, &group, i, last, hazard](sql::Transaction& tx) { return Apply(tx, group[i], last, hazard); },
-           .done =
-               [&, i](const absl::Status& status) {
-                 if (!std::exchange(committed, true)) OnCommit(before, hazard, status);
-                 if (hazard == Hazard::kCrashWhileAnswering && i == answered) crashed_ = true;
-                 if (crashed_) return;
-                 answering_ = group[i].op;
-                 if (group[i].event.done) std::exchange(group[i].event.done, nullptr)(status);
-                 answering_.reset();
-               },
-           .origin = ""});
-    }
-    world_.Log(fmt::format("group of {}", group.size()));
-    const absl::Status status = store::RunGroup(db(), events_of_group);
-    if (crashed_) return ReleaseBlocked(group);
-    if (!status.ok()) not_before_ = world_.now() + kPauseAfterFailure;
-    (void)store::RemoveUnusedFiles(db(), store_->artifacts(), kFilesInGo);
-    Compare();
-  }
-
-  void AnswerAndCrash(std::vector<Pending>& group) {
-    const Model before = model_;
-    {
-      absl::StatusOr<sql::Transaction> tx = sql::Transaction::Begin(db());
-      for (Pending& pending : group) {
-        const absl::Status status = Apply(*tx, pending, false, Hazard::kNone);
-        answering_ = pending.op;
-        if (pending.event.done) std::exchange(pending.event.done, nullptr)(status);
-        answering_.reset();
-      }
-    }
-    model_ = before;
-    crashed_ = true;
-  }
-
-  absl::Status Apply(sql::Transaction& tx, Pending& pending, bool last, Hazard hazard) {
-    ++events;
-    Op& op = *pending.op;
-    const absl::Status status = pending.event.apply(tx);
-    op.expected = op.apply(model_);
-    if (status.code() != op.expected.status().code()) {
-      world_.Violation(fmt::format("{}: {} where the model says {}", op.what, status.ToString(), op.expected.status().ToString()));
-    }
-    world_.Log(fmt::format("event {}: {}", op.what, absl::StatusCodeToString(status.code())));
-    if (!last || (hazard != Hazard::kCrashBeforeCommit && hazard != Hazard::kStoreFull)) return status;
-    Must(tx.connection().Execute("ROLLBACK"), "ROLLBACK");
-    return absl::ResourceExhaustedError("the disk is full");
-  }
-
-  void OnCommit(const Model& before, Hazard hazard, const absl::Status& first) {
-    const bool undone = hazard == Hazard::kCrashBeforeCommit || hazard == Hazard::kStoreFull;
-    if (undone) {
-      if (first.ok()) world_.Violation("an event of a group that was not committed was answered with OK");
-      model_ = before;
-    }
-    if (hazard == Hazard::kCrashBeforeCommit || hazard == Hazard::kCrashAfterCommit) crashed_ = true;
-    for (const auto& [id, attempt] : model_.running()) {
-      if (!before.running().contains(id)) renewed_[id] = world_.now();
-    }
-  }
-
-  // Only what was written can have changed.
-  void Compare() {
-    const int64_t changes = sqlite3_total_changes(db().raw());
-    if (changes == std::exchange(changes_, changes)) return;
-    CompareAll(world_, model_, db());
-  }
-
   void CheckAnswer(const v1::SynchronizeRequest& request, const absl::StatusOr<v1::SynchronizeResponse>& given) {
     if (!given.ok()) return;
-    if (answering_ != nullptr && answering_->what == "call " + Label(request)) {
-      return CompareResponse(world_, request, *given, answering_->expected);
+    if (const OpPtr& answering = runner_.answering(); answering != nullptr && answering->what == "call " + Label(request)) {
+      return CompareResponse(world_, request, *given, answering->expected);
     }
     // It was held open, or answered from memory: what it says must still be right.
     Model copy = model_;
@@ -465,30 +287,21 @@ class StoreScheduler final : public Scheduler {
   const Universe& universe_;
   const Hazards hazards_;
   const std::string plant_;
-  const std::filesystem::path folder_;
+  const StoreFolder folder_;
   Model model_;
+  Deadlines deadlines_;
+  GroupRunner runner_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<service::Engine> engine_;
   std::deque<Pending> pending_;
   SteadyTime ready_at_{};
   SteadyTime not_before_{};
-  bool crashed_ = false;
-  int64_t changes_ = -1;
   OpPtr next_op_;
-  OpPtr answering_;
   int submitting_ = 0;  // 0: no; else the number of the next event of the submission.
   int submitted_ = 0;
   bool settles_ = false;  // Not all of its jobs followed it with the first event.
   std::optional<int> submitted_priority_;
   std::map<std::string, SyncCall> calls_;
-  // The newest call of each worker that this process has taken.
-  struct Newest {
-    uint64_t incarnation = 0;
-    uint64_t sequence = 0;
-    std::optional<SteadyTime> broke_at = {};
-  };
-  std::map<std::string, Newest> newest_;
-  std::map<int64_t, SteadyTime> renewed_;  // When each running attempt's lease began its present term.
 };
 
 }  // namespace
