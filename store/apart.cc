@@ -139,11 +139,9 @@ class Search {
 
 // `which`: a condition on the row `sj` of sweep_jobs.
 absl::StatusOr<std::set<int64_t>> SweepsWith(sql::Connection& db, int64_t job, std::string_view which) {
-  std::set<int64_t> sweeps;
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(fmt::format("SELECT sj.sweep FROM sweep_jobs AS sj WHERE sj.job = ? AND {}", which), job));
-  while (rows.Next()) sweeps.insert(rows.Get<int64_t>(0));
-  RETURN_IF_ERROR(rows.status());
-  return sweeps;
+  ASSIGN_OR_RETURN(const std::vector<int64_t> sweeps,
+                   db.All<int64_t>(fmt::format("SELECT sj.sweep FROM sweep_jobs AS sj WHERE sj.job = ? AND {}", which), job));
+  return std::set<int64_t>(sweeps.begin(), sweeps.end());
 }
 
 absl::StatusOr<std::set<int64_t>> SweepsOfAll(sql::Connection& db, const std::set<int64_t>& jobs, std::string_view which) {

@@ -135,9 +135,8 @@ absl::StatusOr<std::vector<std::string>> UnusedHashes(sql::Connection& db, int l
   std::vector<std::string> hashes;
   for (const char* query : {"SELECT sha256 FROM unused_files WHERE sha256 >= ? ORDER BY sha256 LIMIT ?",
                             "SELECT sha256 FROM unused_files WHERE sha256 < ? ORDER BY sha256 LIMIT ?"}) {
-    ASSIGN_OR_RETURN(sql::Rows rows, db.Query(query, from, limit - static_cast<int>(hashes.size())));
-    while (rows.Next()) hashes.push_back(rows.Get<std::string>(0));
-    RETURN_IF_ERROR(rows.status());
+    ASSIGN_OR_RETURN(const std::vector<std::string> some, db.All<std::string>(query, from, limit - static_cast<int>(hashes.size())));
+    hashes.insert(hashes.end(), some.begin(), some.end());
   }
   return hashes;
 }

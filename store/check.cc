@@ -62,9 +62,9 @@ absl::Status ReadExpected(sql::Connection& db, ExpectedFiles& expected) {
     expected.named.push_back(std::move(file));
   }
   RETURN_IF_ERROR(rows.status());
-  ASSIGN_OR_RETURN(sql::Rows unused, db.Query("SELECT sha256 FROM unused_files ORDER BY sha256"));
-  while (unused.Next()) expected.known.insert(unused.Get<std::string>(0));
-  return unused.status();
+  ASSIGN_OR_RETURN(const std::vector<std::string> unused, db.All<std::string>("SELECT sha256 FROM unused_files ORDER BY sha256"));
+  expected.known.insert(unused.begin(), unused.end());
+  return absl::OkStatus();
 }
 
 // Why it is not as its rows say; empty: it is.

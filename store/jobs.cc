@@ -279,11 +279,7 @@ absl::Status ReleaseJob(sql::Transaction& tx, int64_t job) {
 }
 
 absl::StatusOr<std::vector<int64_t>> DependantsOf(sql::Connection& db, int64_t source) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT job FROM job_inputs WHERE source = ? ORDER BY job, name", source));
-  std::vector<int64_t> dependants;
-  while (rows.Next()) dependants.push_back(rows.Get<int64_t>(0));
-  RETURN_IF_ERROR(rows.status());
-  return dependants;
+  return db.All<int64_t>("SELECT job FROM job_inputs WHERE source = ? ORDER BY job, name", source);
 }
 
 absl::StatusOr<std::vector<JobInputRow>> InputsOf(sql::Connection& db, int64_t job) {

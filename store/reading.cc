@@ -45,13 +45,6 @@ ListedJob ReadListed(const sql::Rows& rows) {
           .score = rows.Get<std::optional<double>>(18)};
 }
 
-absl::StatusOr<std::vector<std::string>> ReadIds(sql::Rows rows) {
-  std::vector<std::string> ids;
-  while (rows.Next()) ids.push_back(rows.Get<std::string>(0));
-  RETURN_IF_ERROR(rows.status());
-  return ids;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<ListedJob>> ListSweepJobs(sql::Connection& db, int64_t sweep, int64_t after_position,
@@ -82,11 +75,9 @@ absl::StatusOr<ListedJob> GetListedJob(sql::Connection& db, int64_t job, std::st
 absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, std::string_view prefix, int limit) {
   // The index has the ids' beginnings, in the order of the ids; what is longer than these is compared beside it.
   const std::string_view beginning = prefix.substr(0, 24);
-  ASSIGN_OR_RETURN(sql::Rows rows,
-                   db.Query("SELECT id FROM jobs WHERE substr(id, 1, 24) >= ? AND substr(id, 1, 24) < ? AND id >= ? AND id < ? "
-                            "ORDER BY substr(id, 1, 24) LIMIT ?",
-                            beginning, AfterPrefix(beginning), prefix, AfterPrefix(prefix), limit));
-  return ReadIds(std::move(rows));
+  return db.All<std::string>("SELECT id FROM jobs WHERE substr(id, 1, 24) >= ? AND substr(id, 1, 24) < ? AND id >= ? AND id < ? "
+                             "ORDER BY substr(id, 1, 24) LIMIT ?",
+                             beginning, AfterPrefix(beginning), prefix, AfterPrefix(prefix), limit);
 }
 
 namespace {
@@ -247,13 +238,11 @@ absl::StatusOr<int> StepsOfFirstJob(sql::Connection& db, int64_t sweep) {
 }
 
 absl::StatusOr<std::vector<std::string>> SweepsNamed(sql::Connection& db, std::string_view name) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT id FROM sweeps WHERE name = ? ORDER BY asked_at DESC, num DESC", name));
-  return ReadIds(std::move(rows));
+  return db.All<std::string>("SELECT id FROM sweeps WHERE name = ? ORDER BY asked_at DESC, num DESC", name);
 }
 
 absl::StatusOr<std::vector<std::string>> SweepIdsBeginning(sql::Connection& db, std::string_view beginning) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT id FROM sweeps WHERE id >= ? AND id < ? ORDER BY id", beginning, AfterPrefix(beginning)));
-  return ReadIds(std::move(rows));
+  return db.All<std::string>("SELECT id FROM sweeps WHERE id >= ? AND id < ? ORDER BY id", beginning, AfterPrefix(beginning));
 }
 
 absl::StatusOr<int64_t> JobsAhead(sql::Connection& db, int priority, int64_t job) {

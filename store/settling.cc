@@ -129,9 +129,7 @@ absl::StatusOr<Settled> SettlePart(sql::Transaction& tx, const SweepRow& sweep, 
   static const std::string kRunning = fmt::format(
       "SELECT DISTINCT j.attempt FROM sweep_jobs AS mine CROSS JOIN jobs AS j ON j.num = mine.job WHERE {} AND j.state = 'leased' ORDER BY 1",
       kOfPart);
-  ASSIGN_OR_RETURN(sql::Rows rows, tx.Query(kRunning, sweep.num, part.from, part.to));
-  while (rows.Next()) settled.running.push_back(rows.Get<int64_t>(0));
-  RETURN_IF_ERROR(rows.status());
+  ASSIGN_OR_RETURN(settled.running, tx.All<int64_t>(kRunning, sweep.num, part.from, part.to));
   return settled;
 }
 

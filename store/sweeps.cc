@@ -51,15 +51,6 @@ absl::StatusOr<std::optional<SweepRow>> ReadFirst(sql::Rows rows) {
   return std::nullopt;
 }
 
-// The first column of all rows.
-absl::StatusOr<std::vector<int64_t>> Numbers(absl::StatusOr<sql::Rows> query) {
-  ASSIGN_OR_RETURN(sql::Rows rows, std::move(query));
-  std::vector<int64_t> numbers;
-  while (rows.Next()) numbers.push_back(rows.Get<int64_t>(0));
-  RETURN_IF_ERROR(rows.status());
-  return numbers;
-}
-
 }  // namespace
 
 absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep) {
@@ -128,12 +119,11 @@ absl::StatusOr<std::vector<SweepRow>> ListSweeps(sql::Connection& db) {
 }
 
 absl::StatusOr<std::vector<int64_t>> UnfinishedSweeps(sql::Connection& db) {
-  return Numbers(db.Query("SELECT num FROM sweeps WHERE unsettled_from IS NOT NULL OR (jobs_to_come > 0 AND state <> 'cancelled') "
-                          "ORDER BY num"));
+  return db.All<int64_t>("SELECT num FROM sweeps WHERE unsettled_from IS NOT NULL OR (jobs_to_come > 0 AND state <> 'cancelled') ORDER BY num");
 }
 
 absl::StatusOr<std::vector<int64_t>> OpenSweeps(sql::Connection& db) {
-  return Numbers(db.Query("SELECT num FROM sweeps WHERE jobs_waiting + jobs_queued + jobs_leased + jobs_to_come > 0 AND state <> 'cancelled' ORDER BY num"));
+  return db.All<int64_t>("SELECT num FROM sweeps WHERE jobs_waiting + jobs_queued + jobs_leased + jobs_to_come > 0 AND state <> 'cancelled' ORDER BY num");
 }
 
 absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t job) {
@@ -174,10 +164,8 @@ absl::StatusOr<SweepRow> NewestSweep(sql::Connection& db, std::string_view refer
                                                     found[1].id.substr(0, reference.size() + 4), found.size() > 2 ? ", ..." : ""));
     }
   }
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT DISTINCT name FROM sweeps ORDER BY name"));
-  std::vector<std::string> names = {"last"};
-  while (rows.Next()) names.push_back(rows.Get<std::string>(0));
-  RETURN_IF_ERROR(rows.status());
+  ASSIGN_OR_RETURN(std::vector<std::string> names, db.All<std::string>("SELECT DISTINCT name FROM sweeps ORDER BY name"));
+  names.insert(names.begin(), "last");
   const std::string closest = ClosestWord(reference, names);
   return absl::NotFoundError(fmt::format("there is no sweep '{}'; {}'longreach sweeps' shows all of them", reference,
                                          closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest)));
@@ -204,9 +192,9 @@ absl::Status SetSweepTable(sql::Transaction& tx, int64_t sweep, std::string_view
 }
 
 absl::StatusOr<std::vector<int64_t>> SweepJobsWithInputs(sql::Connection& db, int64_t sweep) {
-  return Numbers(db.Query("SELECT job FROM sweep_jobs WHERE sweep = ? AND EXISTS (SELECT 1 FROM job_inputs AS i "
-                          "WHERE i.job = sweep_jobs.job) ORDER BY job",
-                          sweep));
+  return db.All<int64_t>("SELECT job FROM sweep_jobs WHERE sweep = ? AND EXISTS (SELECT 1 FROM job_inputs AS i "
+                         "WHERE i.job = sweep_jobs.job) ORDER BY job",
+                         sweep);
 }
 
 absl::StatusOr<std::vector<OpenJobs>> OpenJobsOfSweep(sql::Connection& db, int64_t sweep) {

@@ -111,10 +111,7 @@ absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view re
                                                   found[0].id.substr(0, 13), found[1].id.substr(0, 13),
                                                   found.size() > 2 ? ", ..." : ""));
   }
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT DISTINCT name FROM workers ORDER BY name"));
-  std::vector<std::string> names;
-  while (rows.Next()) names.push_back(rows.Get<std::string>(0));
-  RETURN_IF_ERROR(rows.status());
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, db.All<std::string>("SELECT DISTINCT name FROM workers ORDER BY name"));
   const std::string closest = ClosestWord(reference, names);
   return absl::NotFoundError(fmt::format("there is no worker '{}'; {}'longreach workers' shows those of late", reference,
                                          closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest)));

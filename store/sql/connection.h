@@ -177,6 +177,16 @@ class Connection {
     return *std::move(value);
   }
 
+  // The first column of all rows.
+  template <typename T, typename... Args>
+  absl::StatusOr<std::vector<T>> All(std::string_view sql, const Args&... args) {
+    ASSIGN_OR_RETURN(Rows rows, Query(sql, args...));
+    std::vector<T> values;
+    while (rows.Next()) values.push_back(rows.Get<T>(0));
+    RETURN_IF_ERROR(rows.status());
+    return values;
+  }
+
   // Runs several statements, separated by ';', without parameters.
   absl::Status Execute(std::string_view script);
 
@@ -245,6 +255,10 @@ class Transaction {
   template <typename T, typename... Args>
   absl::StatusOr<T> One(std::string_view sql, const Args&... args) {
     return connection_->One<T>(sql, args...);
+  }
+  template <typename T, typename... Args>
+  absl::StatusOr<std::vector<T>> All(std::string_view sql, const Args&... args) {
+    return connection_->All<T>(sql, args...);
   }
 
  private:

@@ -41,6 +41,15 @@ TEST_F(SqlTest, AnEmptyTextIsNotNull) {
   EXPECT_EQ(*db_.One<int>("SELECT b IS NULL FROM t"), 0);
 }
 
+TEST_F(SqlTest, AllIsTheFirstColumnOfEachRowInTheirOrder) {
+  ASSERT_OK(db_.Run("INSERT INTO t VALUES (1, 'x', 0.0), (2, 'y', 0.0), (3, 'z', 0.0)"));
+
+  EXPECT_EQ(*db_.All<int64_t>("SELECT a FROM t WHERE a < ? ORDER BY a DESC", 3), (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(*db_.All<std::string>("SELECT b FROM t WHERE a > 3"), std::vector<std::string>());
+  // Not the rows before the one that cannot be computed.
+  EXPECT_EQ(db_.All<int64_t>("SELECT abs(v) FROM (SELECT 1 AS v UNION ALL SELECT -9223372036854775807 - 1)").status().code(), absl::StatusCode::kInternal);
+}
+
 TEST_F(SqlTest, ErrorsHaveTheCodeThatACallerActsOn) {
   ASSERT_OK(db_.Run("INSERT INTO t VALUES (1, 'x', 0.0)"));
 
