@@ -10,34 +10,13 @@
 namespace longreach::experiments {
 
 v1::JobSpec DataDefaults() {
-  v1::JobSpec job;
+  v1::JobSpec job = TransformerDefaults(kUsualPositions);
   v1::Model& model = *job.mutable_model();
   model.set_layers(8);
   model.set_embedding_dim(256);
-  model.set_heads(8);
   model.set_mlp_dim(1024);
-  model.set_dropout(0.1);
-  model.set_kerple_shared(false);
-  model.set_break_symmetry(false);
-  model.set_sandwich_dim(128);
-  model.set_learned_rows(kUsualPositions);
-  v1::Positions& positions = *job.mutable_positions();
-  positions.set_max_position(kUsualPositions);
-  positions.set_randomized_by("distance");
-  positions.set_relative_as_released(false);
-  positions.set_shift_max(0);
-  positions.set_shift_at_test("random");
-  v1::Training& training = *job.mutable_training();
-  training.set_steps(1'000'000);
-  training.set_clip_norm(1.0);
-  training.set_data_seed(0);
-  v1::Evaluation& evaluation = *job.mutable_evaluation();
-  evaluation.set_examples(0);
-  evaluation.set_dropout(false);
-  evaluation.set_seed(0);
-  job.mutable_revisions()->set_task(1);
-  job.mutable_revisions()->set_encoding(1);
-  job.mutable_revisions()->set_model(1);
+  job.mutable_training()->set_steps(1'000'000);
+  job.mutable_evaluation()->set_examples(0);
   return job;
 }
 

@@ -16,9 +16,7 @@ namespace {
 
 v1::JobSpec MakeDefaults() {
   v1::JobSpec job;
-  job.mutable_revisions()->set_task(1);
-  job.mutable_revisions()->set_encoding(1);
-  job.mutable_revisions()->set_model(1);
+  *job.mutable_revisions() = FirstRevisions();
   return job;
 }
 

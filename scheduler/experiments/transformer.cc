@@ -105,6 +105,39 @@ void Checks::Range(std::string_view field, int64_t value, int64_t least, int64_t
   if (value > most) Refuse(fmt::format("{}: {} is above {}", field, value, most));
 }
 
+v1::Revisions FirstRevisions() {
+  v1::Revisions revisions;
+  revisions.set_task(1);
+  revisions.set_encoding(1);
+  revisions.set_model(1);
+  return revisions;
+}
+
+v1::JobSpec TransformerDefaults(int max_position) {
+  v1::JobSpec job;
+  v1::Model& model = *job.mutable_model();
+  model.set_heads(8);
+  model.set_dropout(0.1);
+  model.set_kerple_shared(false);
+  model.set_break_symmetry(false);
+  model.set_sandwich_dim(128);
+  model.set_learned_rows(max_position);
+  v1::Positions& positions = *job.mutable_positions();
+  positions.set_max_position(max_position);
+  positions.set_randomized_by("distance");
+  positions.set_relative_as_released(false);
+  positions.set_shift_max(0);
+  positions.set_shift_at_test("random");
+  v1::Training& training = *job.mutable_training();
+  training.set_clip_norm(1.0);
+  training.set_data_seed(0);
+  v1::Evaluation& evaluation = *job.mutable_evaluation();
+  evaluation.set_dropout(false);
+  evaluation.set_seed(0);
+  *job.mutable_revisions() = FirstRevisions();
+  return job;
+}
+
 void CheckSettings(const Settings& settings, Checks& checks) {
   CheckModel(settings.model, checks);
   CheckPositions(settings.positions, checks);

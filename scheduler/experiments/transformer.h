@@ -30,6 +30,11 @@ std::vector<std::string> Names(auto entries) {
   return names;
 }
 
+// Of what was never corrected.
+v1::Revisions FirstRevisions();
+// Defaults that all of these kinds have, with positions below that one. Layers and widths, steps, lengths, batch size and examples are a kind's own.
+v1::JobSpec TransformerDefaults(int max_position);
+
 // The settings of a sweep or job with defaults filled in: nothing that its kind has is absent.
 struct Settings {
   v1::Model model;
