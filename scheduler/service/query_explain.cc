@@ -124,10 +124,9 @@ absl::Status AddStalled(sql::Connection& db, int64_t job, const LiveBoard::State
 
 absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1::GetJobRequest& request,
                                                   const LiveBoard::State& live) {
-  ASSIGN_OR_RETURN(int64_t num, ResolveJob(db, request.job()));
-  ASSIGN_OR_RETURN(store::JobRow job, store::GetJob(db, num));
-  ASSIGN_OR_RETURN(std::string metric, MainMetricOfJob(job.spec));
-  ASSIGN_OR_RETURN(store::ListedJob listed, store::GetListedJob(db, num, metric));
+  ASSIGN_OR_RETURN(const ResolvedJob resolved, ResolveWholeJob(db, request.job()));
+  const auto& [job, listed] = resolved;
+  const int64_t num = job.num;
   ASSIGN_OR_RETURN(core::JobFacts facts, FactsOf(db, job, listed, live));
 
   v1::ExplainJobResponse response;

@@ -64,13 +64,7 @@ v1::AttemptInfo ToAttemptInfo(const store::JobRow& job, const store::AttemptRow&
 
 absl::Status AddMeasurements(sql::Connection& db, int64_t job, v1::GetJobResponse& response) {
   ASSIGN_OR_RETURN(std::vector<store::Measurement> rows, store::MeasurementsOf(db, job, true));
-  for (const store::Measurement& row : rows) {
-    v1::Measurement& measurement = *response.add_measurements();
-    measurement.set_metric(row.metric);
-    measurement.set_length(row.length);
-    measurement.set_slice(row.slice);
-    measurement.set_value(row.value);
-  }
+  for (const store::Measurement& row : rows) *response.add_measurements() = ToMeasurement(row);
   return absl::OkStatus();
 }
 
@@ -111,10 +105,7 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
   int64_t after = -1;
   if (!request.page_token().empty()) {
     const std::optional<int64_t> position = ParseInteger(request.page_token());
-    if (!position.has_value() || *position < 0) {
-      return absl::InvalidArgumentError(fmt::format(
-          "page_token: '{}' is of no answer; start without one, then take next_page_token", request.page_token()));
-    }
+    if (!position.has_value() || *position < 0) return RefusePageToken(request.page_token());
     after = *position;
   }
   ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(db, request.sweep()));
@@ -142,10 +133,9 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
 
 absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobRequest& request,
                                           const LiveBoard::State& live) {
-  ASSIGN_OR_RETURN(int64_t num, ResolveJob(db, request.job()));
-  ASSIGN_OR_RETURN(store::JobRow job, store::GetJob(db, num));
-  ASSIGN_OR_RETURN(std::string metric, MainMetricOfJob(job.spec));
-  ASSIGN_OR_RETURN(store::ListedJob listed, store::GetListedJob(db, num, metric));
+  ASSIGN_OR_RETURN(const ResolvedJob resolved, ResolveWholeJob(db, request.job()));
+  const auto& [job, listed] = resolved;
+  const int64_t num = job.num;
   ASSIGN_OR_RETURN(v1::JobSpec spec, experiments::ReadJob(job.spec));
   ASSIGN_OR_RETURN(std::vector<store::AttemptRow> attempts, store::AttemptsOfJob(db, num));
   ASSIGN_OR_RETURN(std::vector<store::SweepRow> sweeps, store::SweepsOfJob(db, num));

@@ -38,10 +38,7 @@ absl::StatusOr<PagePlace> PlaceOf(const std::string& token) {
   const std::vector<std::string> parts = Split(token, '.');
   const std::optional<int64_t> position = ParseInteger(parts.front());
   const std::optional<int64_t> values = ParseInteger(parts.back());
-  if (parts.size() != 2 || position.value_or(-1) < 0 || values.value_or(-1) < 0) {
-    return absl::InvalidArgumentError(
-        fmt::format("page_token: '{}' is of no answer; start without one, then take next_page_token", token));
-  }
+  if (parts.size() != 2 || position.value_or(-1) < 0 || values.value_or(-1) < 0) return RefusePageToken(token);
   return PagePlace{.position = *position, .values = *values};
 }
 
@@ -80,10 +77,7 @@ class Page {
       if (IsFull()) return i;
       if (of_job == nullptr) of_job = AddJob(job);
       v1::Measurement& measurement = *of_job->add_measurements();
-      measurement.set_metric(value.metric);
-      measurement.set_length(value.length);
-      measurement.set_slice(value.slice);
-      measurement.set_value(value.value);
+      measurement = ToMeasurement(value);
       ++values_;
       bytes_ += measurement.ByteSizeLong() + kFieldBytes;
     }
@@ -142,12 +136,9 @@ absl::StatusOr<bool> AddShare(sql::Connection& db, const store::ListedJob& row, 
 absl::Status AddOneJob(sql::Connection& db, const v1::ListMeasurementsRequest& request, const Question& question, Page& page) {
   if (!request.sweep().empty()) return absl::InvalidArgumentError("sweep and job: one of them at a time");
   if (!request.only().empty()) return absl::InvalidArgumentError("only: it is of a sweep's jobs; leave it out where one job is asked for");
-  ASSIGN_OR_RETURN(const int64_t num, ResolveJob(db, request.job()));
-  ASSIGN_OR_RETURN(const store::JobRow whole, store::GetJob(db, num));
-  ASSIGN_OR_RETURN(const std::string metric, MainMetricOfJob(whole.spec));
-  ASSIGN_OR_RETURN(const store::ListedJob row, store::GetListedJob(db, num, metric));
-  if (!question.losses && row.state != store::State::kSucceeded) return absl::OkStatus();
-  return AddShare(db, row, ToJob(row, LiveBoard::State()), question, Only(), page).status();
+  ASSIGN_OR_RETURN(const ResolvedJob job, ResolveWholeJob(db, request.job()));
+  if (!question.losses && job.listed.state != store::State::kSucceeded) return absl::OkStatus();
+  return AddShare(db, job.listed, ToJob(job.listed, LiveBoard::State()), question, Only(), page).status();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/chrono.h>
@@ -11,8 +12,7 @@
 
 #include "proto/base/text.h"
 #include "proto/types/job.h"
-#include "store/jobs.h"
-#include "store/reading.h"
+#include "scheduler/service/replies.h"
 #include "store/reference.h"
 
 namespace longreach::service {
@@ -81,6 +81,14 @@ absl::StatusOr<int64_t> ResolveJob(sql::Connection& db, std::string_view referen
   ASSIGN_OR_RETURN(std::optional<int64_t> num, store::FindJobNum(db, ids[0]));
   if (!num.has_value()) return absl::NotFoundError(fmt::format("there is no job '{}'", reference));
   return *num;
+}
+
+absl::StatusOr<ResolvedJob> ResolveWholeJob(sql::Connection& db, std::string_view reference) {
+  ASSIGN_OR_RETURN(const int64_t num, ResolveJob(db, reference));
+  ASSIGN_OR_RETURN(store::JobRow row, store::GetJob(db, num));
+  ASSIGN_OR_RETURN(const std::string metric, MainMetricOfJob(row.spec));
+  ASSIGN_OR_RETURN(store::ListedJob listed, store::GetListedJob(db, num, metric));
+  return ResolvedJob{.row = std::move(row), .listed = std::move(listed)};
 }
 
 absl::StatusOr<store::WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference, const LiveBoard::State& live) {

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "scheduler/service/live_board.h"
+#include "store/jobs.h"
+#include "store/reading.h"
 #include "store/sql/connection.h"
 #include "store/sweeps.h"
 #include "store/workers.h"
@@ -17,6 +19,14 @@ absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_vi
 
 // A job's number in the store, by its id or the beginning of one.
 absl::StatusOr<int64_t> ResolveJob(sql::Connection& db, std::string_view reference);
+
+// The same job as it is stored, and as lists have it, with its score.
+struct ResolvedJob {
+  store::JobRow row;
+  store::ListedJob listed;
+};
+// DATA_LOSS besides: its specification cannot be read.
+absl::StatusOr<ResolvedJob> ResolveWholeJob(sql::Connection& db, std::string_view reference);
 
 // A worker's id, the beginning of one, or its name. Of several the one that is there, if one is.
 absl::StatusOr<store::WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference, const LiveBoard::State& live);

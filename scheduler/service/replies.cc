@@ -83,6 +83,15 @@ v1::Job ToJob(const store::ListedJob& row, const LiveBoard::State& live) {
   return job;
 }
 
+v1::Measurement ToMeasurement(const store::Measurement& row) {
+  v1::Measurement measurement;
+  measurement.set_metric(row.metric);
+  measurement.set_length(row.length);
+  measurement.set_slice(row.slice);
+  measurement.set_value(row.value);
+  return measurement;
+}
+
 v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live) {
   v1::RunningAttempt running;
   running.set_attempt(static_cast<uint32_t>(attempt));
@@ -158,6 +167,10 @@ absl::StatusOr<std::vector<int>> TestLengthsOfSweep(const v1::SweepSpec& spec) {
   if (spec.systems().empty()) add(spec);
   for (const v1::System& system : spec.systems()) add(system.with());
   return std::vector<int>(lengths.begin(), lengths.end());
+}
+
+absl::Status RefusePageToken(std::string_view token) {
+  return absl::InvalidArgumentError(fmt::format("page_token: '{}' is of no answer; start without one, then take next_page_token", token));
 }
 
 absl::Status AddSystems(sql::Connection& db, int64_t num, v1::Job& job) {

@@ -8,6 +8,7 @@
 #include "proto/base/status.h"
 #include "proto/types/words.h"
 #include "scheduler/service/live_board.h"
+#include "store/jobs.h"
 #include "store/reading.h"
 #include "store/sweeps.h"
 #include "store/workers.h"
@@ -25,6 +26,7 @@ v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State&
 // How a command that a message suggests names a worker: by its name if that is a word that no shell and no option parser would
 // take for something else and no other worker's, else by its id: the beginning, where that is enough.
 absl::StatusOr<std::string> WorkerInCommand(sql::Connection& db, const store::WorkerRow& row);
+v1::Measurement ToMeasurement(const store::Measurement& row);
 v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live);
 
 // The metric that a job's score is, by its canonical text.
@@ -33,6 +35,9 @@ absl::StatusOr<std::string> MainMetricOfJob(std::string_view canonical);
 absl::StatusOr<std::string> MainMetricOfSweep(const v1::SweepSpec& spec);
 // The lengths at which the jobs of a sweep are tested, ascending.
 absl::StatusOr<std::vector<int>> TestLengthsOfSweep(const v1::SweepSpec& spec);
+
+// INVALID_ARGUMENT: no answer had this page token.
+absl::Status RefusePageToken(std::string_view token);
 
 // Names the systems of a job in all of its sweeps.
 absl::Status AddSystems(sql::Connection& db, int64_t num, v1::Job& job);
