@@ -38,13 +38,6 @@ Batch Sampled(const PackSettings& settings, int requested_length, Batch batch) {
   return sampled;
 }
 
-int TrainingLength(const PackSettings& settings, uint64_t step) {
-  const PackSettings::Training& training = settings.training;
-  const RandomStream lengths{
-      .key = training.data_seed, .purpose = Purpose::kTrainingLength, .layer = 0, .step = step};
-  return training.lengths[lengths.Below(0, static_cast<uint32_t>(training.lengths.size()))];
-}
-
 Batch UnsampledOfLength(const PackSettings& settings, PositionUse use, uint64_t step, int length) {
   const uint64_t seed = settings.training.data_seed;
   return Unsampled(settings, use, length, settings.training.batch_size, tasks::TrainingBatchStream(seed, step),
@@ -52,6 +45,18 @@ Batch UnsampledOfLength(const PackSettings& settings, PositionUse use, uint64_t 
 }
 
 }  // namespace
+
+int TrainingLength(const PackSettings::Training& training, uint64_t step) {
+  const RandomStream lengths{
+      .key = training.data_seed, .purpose = Purpose::kTrainingLength, .layer = 0, .step = step};
+  return training.lengths[lengths.Below(0, static_cast<uint32_t>(training.lengths.size()))];
+}
+
+PassSource TestSource(const PackSettings& settings, int length, int part) {
+  return {.key = EvaluationKey(settings.evaluation.seed),
+          .step = static_cast<uint64_t>(part) << 32 | static_cast<uint64_t>(length),
+          .test = true};
+}
 
 Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector<uint8_t>& targets,
              std::vector<int32_t> valid, int input_vocabulary) {
@@ -70,17 +75,17 @@ Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector
 }
 
 Batch UnsampledTrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step) {
-  return UnsampledOfLength(settings, use, step, TrainingLength(settings, step));
+  return UnsampledOfLength(settings, use, step, TrainingLength(settings.training, step));
 }
 
 Batch TrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step) {
-  const int length = TrainingLength(settings, step);
+  const int length = TrainingLength(settings.training, step);
   return Sampled(settings, length, UnsampledOfLength(settings, use, step, length));
 }
 
 Batch TestBatch(const PackSettings& settings, PositionUse use, int requested_length) {
   const PackSettings::Evaluation& tests = settings.evaluation;
-  const PassSource source = {.key = EvaluationKey(tests.seed), .step = static_cast<uint64_t>(requested_length), .test = true};
+  const PassSource source = TestSource(settings, requested_length, /*part=*/0);
   return Sampled(settings, requested_length,
                  Unsampled(settings, use, requested_length, tests.examples, tasks::TestBatchStream(requested_length, tests.seed), source));
 }

@@ -28,6 +28,11 @@ struct Batch {
   std::optional<RandomStream> unsampled;
 };
 
+// The length of the batch of update `step`, drawn from those that are trained on.
+int TrainingLength(const PackSettings::Training& training, uint64_t step);
+// What a part of the test at a length draws its positions and dropout from.
+PassSource TestSource(const PackSettings& settings, int length, int part);
+
 // Puts inputs [size, input_length] on a tape with empty output positions.
 Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector<uint8_t>& targets,
              std::vector<int32_t> valid, int input_vocabulary);

@@ -8,6 +8,7 @@
 
 #include "proto/base/text.h"
 #include "worker/data/image_set.h"
+#include "worker/trainer/engine/batch.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/random/random_stream.h"
@@ -42,8 +43,7 @@ class Images final : public Problem {
 
   Batch TrainingBatch(PositionUse use, uint64_t step) const override {
     const PackSettings::Training& training = settings_.training;
-    const RandomStream lengths{.key = training.data_seed, .purpose = Purpose::kTrainingLength, .layer = 0, .step = step};
-    const int length = training.lengths[lengths.Below(0, static_cast<uint32_t>(training.lengths.size()))];
+    const int length = TrainingLength(training, step);
     const RandomStream images{.key = training.data_seed, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = step};
     const uint32_t count = static_cast<uint32_t>(set_ ? set_->train_count() : kStandInImages);
     Batch batch;
@@ -61,10 +61,7 @@ class Images final : public Problem {
     const int64_t first = part * ImagesAtATime(length), end = std::min(Tested(), first + ImagesAtATime(length));
     Batch batch;
     for (int64_t i = first; i < end; ++i) AddImage(valid_, length, Picked(i), batch);
-    return Finish(std::move(batch), use, length,
-                  {.key = EvaluationKey(settings_.evaluation.seed),
-                   .step = static_cast<uint64_t>(part) << 32 | static_cast<uint64_t>(length),
-                   .test = true});
+    return Finish(std::move(batch), use, length, TestSource(settings_, length, part));
   }
 
   // Of an image there is one output: its loss is the sum.

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "proto/base/text.h"
+#include "worker/trainer/engine/batch.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/problems/text_splits.h"
 #include "worker/trainer/random/random_stream.h"
@@ -27,8 +28,7 @@ class Language final : public Problem {
 
   Batch TrainingBatch(PositionUse use, uint64_t step) const override {
     const PackSettings::Training& training = settings_.training;
-    const RandomStream lengths{.key = training.data_seed, .purpose = Purpose::kTrainingLength, .layer = 0, .step = step};
-    const int64_t length = training.lengths[lengths.Below(0, static_cast<uint32_t>(training.lengths.size()))];
+    const int64_t length = TrainingLength(training, step);
     const RandomStream begins{.key = training.data_seed, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = step};
     const uint32_t places = static_cast<uint32_t>(static_cast<int64_t>(train_.size()) - length + 1);
     Batch batch;
@@ -51,10 +51,7 @@ class Language final : public Problem {
       const int64_t window = w * there / windows;
       AddWindow(test_.subspan(static_cast<size_t>(window * length), static_cast<size_t>(length)), batch);
     }
-    return Finish(std::move(batch), use, length,
-                  {.key = EvaluationKey(settings_.evaluation.seed),
-                   .step = static_cast<uint64_t>(part) << 32 | static_cast<uint64_t>(length),
-                   .test = true});
+    return Finish(std::move(batch), use, length, TestSource(settings_, length, part));
   }
 
   std::vector<Score> Scores(int length, double accuracy, double loss) const override {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "proto/base/text.h"
+#include "worker/trainer/engine/batch.h"
 #include "worker/trainer/llama/windows.h"
 #include "worker/trainer/problems/llama_texts.h"
 #include "worker/trainer/problems/problem.h"
@@ -41,8 +42,7 @@ class Llama final : public Problem {
 
   Batch TrainingBatch(PositionUse, uint64_t step) const override {
     const PackSettings::Training& training = settings_.training;
-    const RandomStream lengths{.key = training.data_seed, .purpose = Purpose::kTrainingLength, .layer = 0, .step = step};
-    const int64_t length = training.lengths[lengths.Below(0, static_cast<uint32_t>(training.lengths.size()))];
+    const int64_t length = TrainingLength(training, step);
     const RandomStream begins{.key = training.data_seed, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = step};
     Batch batch;
     batch.tape = batch.outputs = length;
