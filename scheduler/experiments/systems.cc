@@ -84,6 +84,34 @@ absl::Status CheckSystem(const v1::System& system) {
   return absl::OkStatus();
 }
 
+// Of what trains behind the inputs, none leaves out its learning rate.
+absl::Status CheckRatesOfInputs(const v1::SweepSpec& sweep, const std::string& path, const google::protobuf::RepeatedPtrField<v1::Input>& inputs) {
+  for (const v1::Input& input : inputs) {
+    const v1::SweepSpec& from = input.from();
+    if (!from.axes().learning_rate().empty()) continue;
+    const std::string own = fmt::format("{}.{}.from", path, input.name());
+    const v1::Training& training = from.has_training() ? from.training() : sweep.training();
+    if (!training.has_steps() || training.steps() > 0) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}.axes.learning_rate: is to be said, as the system has a learning rate of its own and the sweep has several: which of them trains this input?\n"
+                      "  under the input: from: {{axes: {{learning_rate: {}}}}}; or give the sweep one, and the others to systems",
+                      own, ShortestNumber(sweep.axes().learning_rate(0))));
+    }
+    RETURN_IF_ERROR(CheckRatesOfInputs(sweep, own + ".inputs", from.inputs()));
+  }
+  return absl::OkStatus();
+}
+
+// A system that is tuned at a rate of its own begins with weights of the sweep's (FillFrom). Where the sweep has several, they would be those of a
+// training at the rate of tuning, that nobody asked for and no table shows.
+absl::Status CheckRates(const v1::SweepSpec& sweep, const v1::System& system) {
+  const auto& rates = sweep.axes().learning_rate();
+  const auto is_the_sweeps = [&rates](double rate) { return std::ranges::find(rates, rate) != rates.end(); };
+  if (rates.size() < 2 || std::ranges::all_of(system.with().axes().learning_rate(), is_the_sweeps)) return absl::OkStatus();
+  const bool own = !system.with().inputs().empty();
+  return CheckRatesOfInputs(sweep, own ? fmt::format("systems.{}.with.inputs", system.name()) : "inputs", own ? system.with().inputs() : sweep.inputs());
+}
+
 // Two systems with the same job would be one row of a table in two places. It is named: whoever wrote a grid over a setting sees only by it that
 // this setting means nothing to some of the encodings.
 absl::Status CheckDistinct(std::vector<Expansion>& expansions, const std::vector<const v1::System*>& systems) {
@@ -209,6 +237,7 @@ absl::StatusOr<Expansion> Expansion::OfSystems(const v1::SweepSpec& sweep, const
     RETURN_IF_ERROR(CheckSystem(*system));
     if (system->name() == before) return absl::InvalidArgumentError(fmt::format("systems.{}: this system is there twice", before));
     before = system->name();
+    RETURN_IF_ERROR(CheckRates(plain, *system));
     absl::StatusOr<Expansion> part = Of(WithSystem(plain, *system), revisions);
     if (!part.ok()) {
       // What the sweep is refused for without its systems as well is its own: a grid's systems have names that nobody wrote.

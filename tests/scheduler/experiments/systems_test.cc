@@ -146,6 +146,36 @@ TEST(SystemsTest, RefusesSystemsThatAreNone) {
               HasSubstr("has a job that the system 'heads' has too"));
 }
 
+TEST(SystemsTest, OfSeveralLearningRatesASystemWithItsOwnSaysWhichTrainedItsWeights) {
+  v1::SweepSpec sweep = Systems();
+  sweep.mutable_axes()->add_learning_rate(8e-4);
+  const std::string which = ".axes.learning_rate: is to be said, as the system has a learning rate of its own and the sweep has several: which of them trains this input?\n"
+                            "  under the input: from: {axes: {learning_rate: 0.0004}}; or give the sweep one, and the others to systems";
+  EXPECT_EQ(Refused(sweep), "systems.heads.with.inputs.weights.from" + which);
+
+  v1::SweepSpec& heads = *sweep.mutable_systems(1)->mutable_with();
+  heads.mutable_inputs(0)->mutable_from()->mutable_axes()->add_learning_rate(8e-4);
+  // The search trains nothing; what it begins with was trained.
+  EXPECT_EQ(Refused(sweep), "systems.heads.with.inputs.attention_scale.from.inputs.weights.from" + which);
+
+  heads.mutable_inputs(1)->mutable_from()->mutable_inputs(0)->mutable_from()->mutable_axes()->add_learning_rate(8e-4);
+  ASSERT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+  Expansion expansion = *Expansion::Of(sweep);
+  int64_t tuned = 0;
+  for (int64_t i = 0; i < expansion.size(); ++i) {
+    const ExpandedJob job = expansion.At(i);
+    if (job.spec.learning_rate() != 0.1) continue;
+    ++tuned;
+    EXPECT_EQ(job.prerequisites.at(1).spec.learning_rate(), 8e-4);
+  }
+  EXPECT_EQ(tuned, 1);
+
+  // Those that are tested, or tuned at one of the sweep's rates, begin with what was trained at it.
+  sweep = Systems();
+  sweep.mutable_axes()->add_learning_rate(0.1);
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+}
+
 TEST(SystemsTest, OfASettingThatMeansNothingToAnEncodingTheJobThatTwoSystemsHaveIsNamed) {
   v1::SweepSpec sweep = LlamaSweep();
   sweep.set_experiment("algorithmic");
