@@ -37,13 +37,13 @@ absl::Status LengthReader::ReadAtEach(std::span<const int> lengths, const TableS
 absl::Status LengthReader::ReadMeans(const TableSource& source, bool extra, const std::function<void(const TableJob&)>& use) {
   return Read(source, extra, [&](TableJob& job, std::span<const store::LengthValue> values) {
     double sum = 0;
-    job.lengths = 0;
+    job.lengths.clear();
     for (const store::LengthValue& value : values) {
       if (!table_.TakesLength(value.length)) continue;
       sum += value.value;
-      ++job.lengths;
+      job.lengths.push_back(value.length);
     }
-    job.value = job.lengths > 0 ? std::optional(sum / job.lengths) : std::nullopt;
+    job.value = job.lengths.empty() ? std::nullopt : std::optional(sum / static_cast<double>(job.lengths.size()));
     use(job);
   });
 }
@@ -59,19 +59,6 @@ absl::Status LengthReader::Read(const TableSource& source, bool extra,
     use(job, values);
     return absl::OkStatus();
   });
-}
-
-absl::StatusOr<std::map<std::string, std::set<int>>> TestLengthsOfSystems(const v1::SweepSpec& sweep) {
-  std::map<std::string, std::set<int>> by_system;
-  for (const v1::System& system : sweep.systems()) {
-    v1::SweepSpec own;
-    own.set_experiment(sweep.experiment());
-    const auto& said = system.with().evaluation().lengths();
-    *own.mutable_evaluation()->mutable_lengths() = said.empty() ? sweep.evaluation().lengths() : said;
-    ASSIGN_OR_RETURN(const std::vector<int> lengths, TestLengthsOfSweep(own));
-    by_system[system.name()].insert(lengths.begin(), lengths.end());
-  }
-  return by_system;
 }
 
 }  // namespace longreach::service

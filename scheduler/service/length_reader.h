@@ -2,10 +2,8 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <set>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "longreach/v1/api.pb.h"
@@ -37,8 +35,5 @@ class LengthReader {
   sql::Connection& db_;
   ResultsTable& table_;
 };
-
-// By system those at which its jobs have the main metric of their kind, once they are done. Of a sweep without systems nothing.
-absl::StatusOr<std::map<std::string, std::set<int>>> TestLengthsOfSystems(const v1::SweepSpec& sweep);
 
 }  // namespace longreach::service

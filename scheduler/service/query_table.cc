@@ -23,6 +23,7 @@
 #include "scheduler/service/slice_reader.h"
 #include "scheduler/service/sweep_beside.h"
 #include "scheduler/service/table_source.h"
+#include "scheduler/service/test_lengths.h"
 #include "store/measurements.h"
 #include "store/sweeps.h"
 
@@ -57,9 +58,11 @@ class TableFiller {
       ASSIGN_OR_RETURN(places_, slices_.PlacesOf(members_));
       return absl::OkStatus();
     }
-    if (!table_.ByLength()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(lengths_, at_lengths_.LengthsOf(members_, sweep_spec_));
-    if (spec().metric() != main_metric || !spec().slice().empty()) return absl::OkStatus();
+    if (table_.ByLength()) {
+      ASSIGN_OR_RETURN(lengths_, at_lengths_.LengthsOf(members_, sweep_spec_));
+    }
+    const bool of_tests = table_.ByLength() ? spec().metric() == main_metric : table_.IsOverAllTests();
+    if (!of_tests || !spec().slice().empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(auto test_lengths, TestLengthsOfSystems(sweep_spec_));
     table_.SetTestLengths(std::move(test_lengths));
     return absl::OkStatus();

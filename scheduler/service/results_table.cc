@@ -11,6 +11,7 @@
 #include "proto/catalog/encoding_name.h"
 #include "proto/types/usual_axes.h"
 #include "proto/types/words.h"
+#include "scheduler/service/test_lengths.h"
 
 namespace longreach::service {
 namespace {
@@ -126,6 +127,10 @@ std::vector<std::string> ResultsTable::SettingAxes() const {
 const TableFilter* ResultsTable::LengthFilter() const {
   const auto found = std::ranges::find(filters_, "length", &TableFilter::axis);
   return found == filters_.end() ? nullptr : &*found;
+}
+
+bool ResultsTable::IsOverAllTests() const {
+  return spec_.length() == 0 && !ByLength() && !IsOverLengths() && slice_axes_.empty() && IsOfEachTest(metric_->name);
 }
 
 bool ResultsTable::AsksForLength(int length) const {
@@ -266,7 +271,7 @@ void ResultsTable::AddExtraToCome(int column, int64_t jobs, bool cancelled) {
 }
 
 void ResultsTable::SeeLengths(const TableJob& job) {
-  if (job.value.has_value() && job.lengths > 0) lengths_.insert(job.lengths);
+  if (job.value.has_value() && !job.lengths.empty()) lengths_.insert(job.lengths);
 }
 
 void ResultsTable::Add(const TableJob& job) {

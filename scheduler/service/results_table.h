@@ -47,6 +47,8 @@ class ResultsTable {
   // spec().only() names lengths, which are no axis: of each job the mean of its values at them is added, as the score over all lengths is a mean.
   // So the best of a cell is a job's, and not that of the easiest length.
   bool IsOverLengths() const { return LengthFilter() != nullptr && !ByLength(); }
+  // Values are over all the lengths of tests.
+  bool IsOverAllTests() const;
   // Values at this length (0: over all) have a place: at the one that is asked for, or at those of spec().only(), or at all of an axis.
   bool AsksForLength(int length) const;
   // The same of one at which something was measured.
@@ -73,7 +75,8 @@ class ResultsTable {
   void SeeToCome(const v1::SweepSpec& sweep, std::span<const SettingsByJob> settings);
   // A job of those that spec().extra_columns(column) names.
   void AddExtra(int column, const TableJob& job);
-  // By system, at which lengths its jobs were to have the metric: whether they lack it elsewhere is not known, as each is tested at its own.
+  // By system, at which lengths its jobs were to have the metric: whether they lack it elsewhere is not known, as each is tested at its own. What is
+  // over all of other lengths is of other tests.
   void SetTestLengths(std::map<std::string, std::set<int>> by_system) { test_lengths_ = std::move(by_system); }
   // AddToCome() of its sweep.
   void AddExtraToCome(int column, int64_t jobs, bool cancelled);
@@ -134,7 +137,7 @@ class ResultsTable {
     std::vector<std::string> differences = {};  // Its sweep's settings that are others.
   };
 
-  // Notes over how many lengths a job's value is a mean.
+  // Notes over which lengths a job's value is a mean.
   void SeeLengths(const TableJob& job);
   // nullptr: spec().only() names no lengths.
   const TableFilter* LengthFilter() const;
@@ -162,6 +165,8 @@ class ResultsTable {
   bool IsTestedAt(const std::string& system, const v1::Table& table, int row, int column) const;
   void AddNotes(v1::Table& table) const;
   void AddNotesOnJobs(v1::Table& table) const;
+  void AddNoteOnTests(v1::Table& table) const;
+  void AddNoteOnLengths(v1::Table& table) const;
   void AddNotesOnBuilds(v1::Table& table) const;
   void AddNotesOnExtra(v1::Table& table, int index) const;
   void AddNotesOnPublished(v1::Table& table) const;
@@ -177,7 +182,7 @@ class ResultsTable {
   std::vector<TableFilter> filters_;
   std::vector<std::string> slice_axes_;
   std::map<int, bool> taken_lengths_;  // What TakesLength() has said.
-  std::set<int> lengths_;              // What SeeLengths() was told.
+  std::set<std::vector<int>> lengths_;  // What SeeLengths() was told.
   std::map<std::string, std::set<int>> test_lengths_;  // By system.
   std::set<std::string> rows_;
   std::set<std::string> columns_;

@@ -8,6 +8,7 @@
 
 #include "proto/base/text.h"
 #include "scheduler/service/results_table.h"
+#include "scheduler/service/test_lengths.h"
 
 namespace longreach::service {
 namespace {
@@ -62,6 +63,7 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   AddNotesOnJobs(table);
   AddNotesOnBuilds(table);
   if (const std::string mixed = mixed_.Note(spec_); !mixed.empty()) AddTypedNote(table, v1::TableNote::KIND_MIXED, "", mixed);
+  AddNoteOnTests(table);
   for (int i = 0; i < spec_.extra_columns_size(); ++i) AddNotesOnExtra(table, i);
   AddNotesOnPublished(table);
 }
@@ -132,12 +134,30 @@ void ResultsTable::AddNotesOnJobs(v1::Table& table) const {
     table.add_notes(fmt::format("{} (the loss was not finite)", Count(left_out.diverged, "job diverged and counts in no cell",
                                                                      "jobs diverged and count in no cell")));
   }
-  if (lengths_.size() > 1) {
-    table.add_notes(fmt::format("some jobs have values at fewer of these lengths than others, {} to {}: their means are of other tests", *lengths_.begin(), *lengths_.rbegin()));
-  }
+  AddNoteOnLengths(table);
   if (left_out.unmeasured > 0) {
     table.add_notes(fmt::format("{} {}", Count(left_out.unmeasured, "job succeeded", "jobs succeeded"), WithoutValue()));
   }
+}
+
+void ResultsTable::AddNoteOnTests(v1::Table& table) const {
+  if (!IsOverAllTests()) return;
+  std::map<std::string, std::set<int>> tested;
+  for (const auto& [at, cell] : cells_) {
+    for (const std::string& system : cell.measured_systems) {
+      if (const auto lengths = test_lengths_.find(system); lengths != test_lengths_.end()) tested.insert(*lengths);
+    }
+  }
+  if (const std::string note = NoteOnTestLengths(tested); !note.empty()) table.add_notes(note);
+}
+
+void ResultsTable::AddNoteOnLengths(v1::Table& table) const {
+  if (lengths_.size() < 2) return;
+  std::set<size_t> counts;
+  for (const std::vector<int>& lengths : lengths_) counts.insert(lengths.size());
+  const std::string which = counts.size() == 1 ? "other ones of these lengths than others"
+                                               : fmt::format("fewer of these lengths than others, {} to {}", *counts.begin(), *counts.rbegin());
+  table.add_notes(fmt::format("some jobs have values at {}: their means are of other tests", which));
 }
 
 void ResultsTable::AddNotesOnBuilds(v1::Table& table) const {

@@ -29,7 +29,7 @@ struct TableJob {
   std::optional<double> value;
   std::string builds;  // Which trained it, one a line; looked at when there is a value.
   int length = 0;     // Of the value: looked at where lengths are an axis.
-  int lengths = 0;    // Over which the value is a mean; 0: it is none.
+  std::vector<int> lengths = {};  // Over which the value is a mean; none: it is no mean.
   // The same job came before, at another length: it is not counted twice.
   bool again = false;
   // The same job came before in the same cell, with another slice of its measurements: it is not counted twice there.

@@ -180,6 +180,49 @@ TEST(ResultsTableTest, ByLengthASystemWithoutAnyValueIsNoted) {
   EXPECT_THAT(table.Build().notes(), ElementsAre("1 job succeeded without a value of accuracy at some length"));
 }
 
+TEST(ResultsTableTest, MeansOverTheTestsOfSystemsWithOtherTestsAreNoted) {
+  const auto notes = [](const v1::TableSpec& spec, const std::vector<std::string>& systems) {
+    ResultsTable table = Make(spec);
+    table.SetTestLengths({{"long", {11, 12, 30, 31, 32, 60}}, {"longer", {11, 12, 30, 31, 32, 60}}, {"short", {11, 12, 13}}});
+    for (const std::string& system : systems) {
+      TableJob job = Done("even_pairs", "rope", 1e-4, 0, 0.8);
+      job.system = system;
+      table.Add(job);
+    }
+    const v1::Table built = table.Build();
+    return std::vector<std::string>(built.notes().begin(), built.notes().end());
+  };
+  v1::TableSpec spec;
+  spec.set_rows("system");
+  spec.set_columns("task");
+  EXPECT_THAT(notes(spec, {"long", "longer", "short"}),
+              ElementsAre("values over all lengths are of different tests, as systems were tested at different lengths (short at 11..13; long, longer at 11..12,30..32,60); "
+                          "--only length=11..12 compares them"));
+  EXPECT_THAT(notes(spec, {"long", "longer"}), ElementsAre()) << "none of the others is in the table";
+  v1::TableSpec other = spec;
+  other.set_metric("passkey_accuracy");
+  EXPECT_THAT(notes(other, {"long", "short"}), ElementsAre()) << "passkeys have lengths of their own";
+  other = spec;
+  other.set_length(11);
+  EXPECT_THAT(notes(other, {"long", "short"}), ElementsAre());
+  // Where they are in one cell as well.
+  spec.set_rows("encoding");
+  EXPECT_THAT(notes(spec, {"long", "short"}), Contains(HasSubstr("values over all lengths are of different tests")));
+}
+
+TEST(ResultsTableTest, MeansOverAsManyOtherLengthsAreNoted) {
+  v1::TableSpec spec;
+  spec.add_only("length=11..60");
+  ResultsTable table = Make(spec);
+  for (const uint32_t seed : {0u, 1u}) {
+    TableJob job = Done("even_pairs", "rope", 1e-4, seed, 0.8);
+    job.lengths = seed == 0 ? std::vector<int>{11, 12} : std::vector<int>{11, 60};
+    table.Add(job);
+  }
+
+  EXPECT_THAT(table.Build().notes(), Contains("some jobs have values at other ones of these lengths than others: their means are of other tests"));
+}
+
 TEST(ResultsTableTest, OnlyLeavesOutTheJobsOfOtherValues) {
   v1::TableSpec spec;
   spec.set_aggregate("mean");
