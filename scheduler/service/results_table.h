@@ -165,6 +165,7 @@ class ResultsTable {
   bool IsTestedAt(const std::string& system, const v1::Table& table, int row, int column) const;
   void AddNotes(v1::Table& table) const;
   void AddNotesOnJobs(v1::Table& table) const;
+  void AddNoteOnNumbers(v1::Table& table) const;
   void AddNoteOnTests(v1::Table& table) const;
   void AddNoteOnLengths(v1::Table& table) const;
   void AddNotesOnBuilds(v1::Table& table) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proto/base/text.h"
+#include "proto/catalog/aggregates.h"
 #include "scheduler/service/results_table.h"
 #include "scheduler/service/test_lengths.h"
 
@@ -63,6 +64,7 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   AddNotesOnJobs(table);
   AddNotesOnBuilds(table);
   if (const std::string mixed = mixed_.Note(spec_); !mixed.empty()) AddTypedNote(table, v1::TableNote::KIND_MIXED, "", mixed);
+  else AddNoteOnNumbers(table);
   AddNoteOnTests(table);
   for (int i = 0; i < spec_.extra_columns_size(); ++i) AddNotesOnExtra(table, i);
   AddNotesOnPublished(table);
@@ -138,6 +140,19 @@ void ResultsTable::AddNotesOnJobs(v1::Table& table) const {
   if (left_out.unmeasured > 0) {
     table.add_notes(fmt::format("{} {}", Count(left_out.unmeasured, "job succeeded", "jobs succeeded"), WithoutValue()));
   }
+}
+
+// Columns from elsewhere are what a paper made of as many jobs as it had.
+void ResultsTable::AddNoteOnNumbers(v1::Table& table) const {
+  if (spec_.aggregate() != "max" && spec_.aggregate() != "min") return;
+  std::set<int> numbers;
+  for (int i = 0; i < table.cells_size(); ++i) {
+    const bool own = i % table.columns_size() < static_cast<int>(columns_.size());
+    if (own && table.cells(i).has_measured()) numbers.insert(table.cells(i).jobs());
+  }
+  if (numbers.size() < 2) return;
+  table.add_notes(fmt::format("cells are the {} over {} to {} jobs: over more of them it is {} by chance alone; --aggregate mean is not",
+                              catalog::AggregateInWords(spec_.aggregate()), *numbers.begin(), *numbers.rbegin(), spec_.aggregate() == "max" ? "higher" : "lower"));
 }
 
 void ResultsTable::AddNoteOnTests(v1::Table& table) const {

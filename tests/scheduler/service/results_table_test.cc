@@ -377,11 +377,36 @@ TEST(ResultsTableTest, TheGainIsTheSameWhenEncodingsAreRowsAndAbsentWithoutPairs
   EXPECT_EQ(lonely.Build().gain_pairs(), 0);
 }
 
+TEST(ResultsTableTest, TheBestOfManyBesideTheBestOfFewIsNoted) {
+  const auto notes = [](const std::string& aggregate, bool third) {
+    v1::TableSpec spec;
+    spec.set_aggregate(aggregate);
+    v1::ExtraColumn& extra = *spec.add_extra_columns();
+    extra.set_key("other");
+    extra.set_sweep("other");
+    ResultsTable table = Make(spec);
+    for (const uint32_t seed : {0u, 1u, 2u}) {
+      table.Add(Done("even_pairs", "rope", 1e-4, seed, 0.1 * seed));
+      if (seed == 2 && !third) continue;
+      TableJob job = Done("even_pairs", "alibi", 1e-4, seed, 0.5);
+      job.state = seed == 2 ? State::kFailed : State::kSucceeded;  // It is told itself.
+      table.Add(job);
+    }
+    table.AddExtra(0, Done("even_pairs", "none", 1e-4, 0, 0.5));
+    const v1::Table built = table.Build();
+    return std::vector<std::string>(built.notes().begin(), built.notes().end());
+  };
+  EXPECT_THAT(notes("max", false), ElementsAre("cells are the maximum over 2 to 3 jobs: over more of them it is higher by chance alone; --aggregate mean is not"));
+  EXPECT_THAT(notes("min", false), ElementsAre("cells are the minimum over 2 to 3 jobs: over more of them it is lower by chance alone; --aggregate mean is not"));
+  EXPECT_THAT(notes("mean", false), IsEmpty());
+  EXPECT_THAT(notes("max", true), ElementsAre("1 job failed and counts in no cell"));
+}
+
 TEST(ResultsTableTest, NamesTheCellsThatSeveralBuildsMade) {
   ResultsTable table = Make({});
   table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5, "1.0"));
   table.Add(Done("even_pairs", "rope", 1e-4, 1, 0.6, "1.1"));
-  table.Add(Done("even_pairs", "alibi", 1e-4, 0, 0.6, "1.1"));
+  for (const uint32_t seed : {0u, 1u}) table.Add(Done("even_pairs", "alibi", 1e-4, seed, 0.6, "1.1"));
 
   const v1::Table built = table.Build();
 
