@@ -12,6 +12,7 @@
 #include "client/commands/varying_settings.h"
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/spec/spec_differences.h"
 #include "proto/base/text.h"
 #include "proto/catalog/encoding_name.h"
 #include "proto/types/settings.h"
@@ -122,6 +123,19 @@ std::vector<std::string_view> Between::Along(const v1::SweepSpec& spec, const st
     if (first.size() == 1 && second.size() == 1 && first != second) along.push_back(axis);
   }
   return along;
+}
+
+std::set<std::string> Between::OtherFields(const v1::SweepSpec& spec) const {
+  std::set<std::string> fields;
+  const auto add = [&](const std::string& first, const std::string& second) { fields.merge(FieldsOfSystemsThatDiffer(spec, first, second)); };
+  if (axis_ == "system") add(values_[0], values_[1]);
+  for (const auto& [first, of_first] : systems_) {
+    for (const auto& [second, of_second] : systems_) {
+      if (of_first.side == 0 && of_second.side == 1 && of_first.others == of_second.others) add(first, second);
+    }
+  }
+  fields.erase(axis_);
+  return fields;
 }
 
 std::optional<size_t> Between::Take(v1::Job& job) const {

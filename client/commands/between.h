@@ -42,6 +42,8 @@ class Between {
   // Of two systems of a sweep, the axes of which each has one value, and not the same one: NoPE and RoPE are systems that differ in their
   // encoding too. They go with the systems, so partners need not have them in common. By what the sweep says, whichever jobs are done.
   std::vector<std::string_view> Along(const v1::SweepSpec& spec, const std::vector<std::string>& only) const;
+  // Beside it and Along(), the fields in which systems differ whose jobs are partners: two systems may be tested at other lengths as well.
+  std::set<std::string> OtherFields(const v1::SweepSpec& spec) const;
   // What differs: an axis, a setting's path, or "randomized".
   std::string_view difference() const { return OfPositions() ? kRandomized : axis_; }
   // Of each side, for people: "rope", "randomized".

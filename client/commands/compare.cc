@@ -178,6 +178,8 @@ class Compare final : public Command {
                           .values = PairedValues::OfOneSweep(sides[0], sides[1], along),
                           .notes = {}};
     comparison.settings.insert(comparison.settings.end(), along.begin(), along.end());
+    const std::set<std::string> fields = between.OtherFields(sweep.spec());
+    comparison.settings.insert(comparison.settings.end(), fields.begin(), fields.end());
     AddNotesOnAxes(sides, comparison);
     AddNotesOnSides(sides, comparison);
     AddNoteOnOpen(sweep, comparison);

@@ -94,6 +94,30 @@ class Paths final : public MessageDifferencer::Reporter {
   std::set<std::string> paths_;
 };
 
+// So that lists of `own`, merged into `whole`, take the place of its lists.
+void ClearListsOf(const google::protobuf::Message& own, google::protobuf::Message& whole) {
+  const google::protobuf::Reflection& at = *own.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  at.ListFields(own, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->is_repeated()) at.ClearField(&whole, field);
+    else if (field->message_type() != nullptr) ClearListsOf(at.GetMessage(own, field), *at.MutableMessage(&whole, field));
+  }
+}
+
+// As its jobs are described, without axes.
+v1::SweepSpec SettingsOfSystem(const v1::SweepSpec& sweep, std::string_view name) {
+  v1::SweepSpec whole = sweep;
+  for (const v1::System& system : sweep.systems()) {
+    if (system.name() != name) continue;
+    ClearListsOf(system.with(), whole);
+    whole.MergeFrom(system.with());
+  }
+  whole.clear_systems();
+  whole.clear_axes();
+  return whole;
+}
+
 }  // namespace
 
 std::set<std::string> FieldsThatDiffer(v1::SweepSpec before, v1::SweepSpec ours) {
@@ -109,6 +133,15 @@ std::set<std::string> FieldsThatDiffer(v1::SweepSpec before, v1::SweepSpec ours)
   differencer.ReportDifferencesTo(&paths);
   differencer.Compare(before, ours);
   return paths.paths();
+}
+
+std::set<std::string> FieldsOfSystemsThatDiffer(const v1::SweepSpec& sweep, std::string_view first, std::string_view second) {
+  const v1::SweepSpec one = SettingsOfSystem(sweep, first), other = SettingsOfSystem(sweep, second);
+  std::set<std::string> fields = FieldsThatDiffer(one, other);
+  fields.merge(FieldsThatDiffer(other, one));
+  // Of an input that one of them lacks the path has its name already.
+  std::erase_if(fields, [](const std::string& field) { return field.starts_with("inputs.") && field.ends_with(".name"); });
+  return fields;
 }
 
 }  // namespace longreach::client

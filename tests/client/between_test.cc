@@ -152,6 +152,26 @@ TEST(BetweenTest, WhatEachOfTwoSystemsHasOneValueOfGoesWithThem) {
   EXPECT_THAT(along("encoding=none,rope"), ::testing::IsEmpty()) << "systems may differ in anything, and no two are named";
 }
 
+TEST(BetweenTest, WhatElseSystemsOfPartnersDifferInIsKnown) {
+  using Fields = std::set<std::string>;
+  v1::SweepSpec spec = Systems();
+  spec.mutable_systems(1)->mutable_with()->mutable_evaluation()->add_lengths(500);
+  EXPECT_EQ(Between::Parse("system=nope,rope")->OtherFields(spec), Fields{"evaluation.lengths"});
+  EXPECT_EQ(Between::Parse("system=nope,heads")->OtherFields(spec), Fields{}) << "the learning rate goes along";
+  EXPECT_EQ(Between::Parse("encoding=none,rope")->OtherFields(spec), Fields{}) << "partners are of one system";
+
+  // Of a grid nothing else; one of its systems is tested at other lengths.
+  v1::SweepSpec grid = GridOf({{1, 8}, {2, 8}, {1, 32}, {2, 32}}).spec();
+  const auto of_layers = [](const v1::SweepSpec& systems) {
+    absl::StatusOr<Between> between = Between::Parse("model.layers=1,2");
+    EXPECT_TRUE(between.ok() && between->ReadSystems(SystemSettings(systems)).ok());
+    return between.ok() ? between->OtherFields(systems) : Fields{"none"};
+  };
+  EXPECT_EQ(of_layers(grid), Fields{});
+  grid.mutable_systems(3)->mutable_with()->mutable_evaluation()->add_lengths(500);
+  EXPECT_EQ(of_layers(grid), Fields{"evaluation.lengths"});
+}
+
 TEST(BetweenTest, WhatIsNoAxisWithTwoValuesIsRefused) {
   for (const char* text : {"", "encoding=", "encoding=rope", "encoding=rope,rope", "encoding=a,b,c", "layers=1,2", "random", "learning_rate=0.001,1e-3"}) {
     const absl::StatusOr<Between> parsed = Between::Parse(text);

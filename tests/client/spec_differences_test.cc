@@ -70,5 +70,26 @@ TEST(SpecDifferencesTest, OfSystemsThatTheOtherLacksWhatTheySetIsNamedOnce) {
   EXPECT_EQ(FieldsThatDiffer(grid, other), (std::set<std::string>{"systems", "systems.layers-1.with.model.layers"}));
 }
 
+TEST(SpecDifferencesTest, TwoSystemsOfASweepDifferInWhatTheirJobsHave) {
+  v1::SweepSpec sweep = Spec();
+  sweep.set_data("words");
+  for (const int length : {41, 42}) sweep.mutable_evaluation()->add_lengths(length);
+  for (const char* name : {"plain", "said-again", "other-tests", "tuned"}) sweep.add_systems()->set_name(name);
+  sweep.mutable_systems(1)->mutable_with()->mutable_training()->set_steps(100);
+  sweep.mutable_systems(1)->mutable_with()->mutable_axes()->add_seed(3);
+  sweep.mutable_systems(2)->mutable_with()->mutable_evaluation()->add_lengths(500);
+  v1::SweepSpec& tuned = *sweep.mutable_systems(3)->mutable_with();
+  tuned.set_data("others");
+  tuned.mutable_training()->set_steps(10);
+  tuned.add_inputs()->set_name("weights");
+  tuned.mutable_inputs(0)->set_artifact("weights");
+  const auto fields = [&sweep](const char* first, const char* second) { return FieldsOfSystemsThatDiffer(sweep, first, second); };
+
+  EXPECT_TRUE(fields("plain", "said-again").empty()) << "the steps are the sweep's, and axes are told by the pairs";
+  EXPECT_EQ(fields("plain", "other-tests"), std::set<std::string>{"evaluation.lengths"});
+  EXPECT_EQ(fields("other-tests", "said-again"), std::set<std::string>{"evaluation.lengths"});
+  EXPECT_EQ(fields("plain", "tuned"), (std::set<std::string>{"data", "inputs.weights.artifact", "training.steps"}));
+}
+
 }  // namespace
 }  // namespace longreach::client

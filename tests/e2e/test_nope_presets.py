@@ -153,7 +153,7 @@ def test_table_1_is_measured_on_both_corpora_beside_the_published(home, measured
 @harness.needs_worker
 def test_two_systems_are_compared_though_their_encodings_differ(home, measured):
     compared = run_cli(home, "compare", "nope-table-1", "--between", "system=nope,rope", "--length", "64", "--store", home.path / "small.db", "-o", "json").json()
-    assert compared["settings"] == ["system", "encoding"] and compared["notes"] == [], compared
+    assert compared["settings"] == ["system", "encoding", "model.folder"] and compared["notes"] == [], compared
     cells = table(home, "nope-table-1")
     (row,) = compared["rows"]
     assert row["pairs"] == 1, compared
