@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,28 @@ std::string TestsWithinTraining(const Lengths& trained, const Lengths& tested) {
   if (within == 0) return "";
   return fmt::format("{} of {} {} within the training lengths, {} to {}: a value over all lengths is of both", Thousands(within),
                      Count(tests.size(), "test length"), within == 1 ? "is" : "are", first, last);
+}
+
+bool Trains(const v1::Training& training) { return !training.has_steps() || training.steps() > 0; }
+
+// Those at which the weights that are tested were trained: by the job, or by what made those of a job that trains nothing. Empty: the default.
+// nullopt: by nothing that the sweep knows.
+std::optional<Lengths> TrainedLengths(const v1::SweepSpec& sweep, const v1::Training& training, const google::protobuf::RepeatedPtrField<v1::Input>& inputs) {
+  if (Trains(training)) return training.lengths();
+  const auto weights = std::ranges::find(inputs, "weights", &v1::Input::artifact);
+  if (weights == inputs.end()) return std::nullopt;
+  const v1::SweepSpec& from = weights->from();
+  if (from.has_training()) return TrainedLengths(sweep, from.training(), from.inputs());
+  return Trains(sweep.training()) ? sweep.training().lengths() : Lengths();  // A job that trains nothing lends no training.
+}
+
+// Of the jobs of a sweep that have this of their own.
+std::string TestsWithinTraining(const v1::SweepSpec& sweep, const v1::SweepSpec& own) {
+  v1::Training training = sweep.training();
+  if (!own.training().lengths().empty()) training.clear_lengths();
+  training.MergeFrom(own.training());
+  const std::optional<Lengths> trained = TrainedLengths(sweep, training, own.inputs().empty() ? sweep.inputs() : own.inputs());
+  return trained ? TestsWithinTraining(*trained, OwnOr(own.evaluation().lengths(), sweep.evaluation().lengths())) : "";
 }
 
 // Dynamic NTK changes RoPE's base in sequences beyond the length of training. Nothing is said of tests that the sweep leaves to the defaults, which are
@@ -99,12 +122,10 @@ void SayIfNameIsTaken(Session& session, Connection& connection, const v1::Submit
 void SayOfTestLengths(Session& session, const v1::SweepSpec& sweep) {
   SayWhereDynamicNtkIsPlain(session, sweep);
   if (sweep.experiment() != "algorithmic") return;
-  const Lengths& trained = sweep.training().lengths();
-  const Lengths& tested = sweep.evaluation().lengths();
-  std::string said = sweep.systems().empty() ? TestsWithinTraining(trained, tested) : "";
+  std::string said = sweep.systems().empty() ? TestsWithinTraining(sweep, v1::SweepSpec()) : "";
   for (const v1::System& system : sweep.systems()) {
     if (!said.empty()) break;
-    said = TestsWithinTraining(OwnOr(system.with().training().lengths(), trained), OwnOr(system.with().evaluation().lengths(), tested));
+    said = TestsWithinTraining(sweep, system.with());
   }
   if (!said.empty()) session.Say(said);
 }

@@ -68,6 +68,23 @@ TEST_F(SweepCallsTest, APlanSaysWhichVocabularyItCounts) {
   EXPECT_THAT(parts, HasSubstr(kSaid));
 }
 
+TEST_F(SweepCallsTest, WhatTrainsNothingIsTestedBesideTheLengthsThatItsWeightsWereTrainedAt) {
+  TempFolder folder;
+  const auto said = [&](const std::string& more) {
+    const std::string file = folder.Write("again.yaml", "experiment: algorithmic\naxes: {task: even_pairs, encoding: rope, learning_rate: 0.001, seed: 0}\n"
+                                                        "evaluation: {lengths: 21..30}\n" + more);
+    return Run({"plan", file}).err;
+  };
+  const std::string untrained = "training: {steps: 0}\n";
+  const std::string until = "inputs: [{name: weights, artifact: weights, from: {training: {steps: 10, lengths: 1..";
+  EXPECT_THAT(said(untrained + until + "20}}}]\n"), Not(HasSubstr("within the training lengths")));
+  EXPECT_THAT(said(untrained + until + "25}}}]\n"), HasSubstr("5 of 10 test lengths are within the training lengths, 1 to 25"));
+  EXPECT_THAT(said(untrained + "inputs: [{name: weights, artifact: weights}]\n"), HasSubstr("10 of 10 test lengths are within the training lengths, 1 to 40")) << "the default";
+  EXPECT_THAT(said("training: {lengths: 1..22}\n" + until + "20}}}]\n"), HasSubstr("2 of 10 test lengths are within")) << "it is trained on";
+  EXPECT_THAT(said("training: {lengths: 1..20}\nsystems: [{name: again, with: {training: {steps: 0}, inputs: [{name: weights, artifact: weights}]}}]\n"),
+              Not(HasSubstr("within the training lengths"))) << "the weights are the sweep's";
+}
+
 TEST_F(SweepCallsTest, DynamicNtkThatNeverBeginsIsTold) {
   constexpr const char* kPlain = "no test is longer than positions.original_length, so that 'dynamic' is rope without scaling in all of them\n";
   TempFolder folder;
