@@ -95,6 +95,7 @@ class Compare final : public Command {
       groups.push_back(comparison.values.Groups({}).front());
       groups.back().values.assign(axes.size(), "");
     }
+    AddNoteOnRates(axes, comparison);
     Print(session, comparison, axes, groups);
     return kDone;
   }
@@ -245,6 +246,15 @@ class Compare final : public Command {
       note(sides[side].diverged(), "diverged");
       note(static_cast<int64_t>(sides[side].values().size() - comparison.values.partnered(side)), "without a partner");
     }
+  }
+  // Which the interval's distribution does not know.
+  static void AddNoteOnRates(std::vector<std::string_view> axes, Comparison& comparison) {
+    static constexpr std::string_view kRate = "learning_rate";
+    const auto has_rate = [](const std::vector<std::string_view>& list) { return std::ranges::find(list, kRate) != list.end(); };
+    if (!has_rate(comparison.values.Varying()) || has_rate(axes)) return;
+    axes.push_back(kRate);
+    comparison.notes.push_back(fmt::format("pairs of one seed at several learning rates begin with the same weights: in one row they are not independent, and its interval is too narrow; --by {} "
+                                           "has a row for each rate", Join({axes.begin(), axes.end()}, ",")));
   }
   // What stands beside several, or beside nothing.
   static void AddNotesOnAxes(const std::array<SweepValues, 2>& sides, Comparison& comparison) {
