@@ -172,6 +172,8 @@ class ResultsTable {
   void AddNotesOnExtra(v1::Table& table, int index) const;
   void AddNotesOnPublished(v1::Table& table) const;
   void AddNoteOnRowless(v1::Table& table) const;
+  // A range names lengths that nothing was tested at, too: "the 2 of them that it has values at".
+  std::string LengthsOfMeans() const;
   // "without a value of accuracy at length 40".
   std::string WithoutValue() const;
 

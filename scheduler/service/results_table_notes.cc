@@ -59,7 +59,7 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   for (const TableFilter& filter : filters_) {
     const bool means = &filter == LengthFilter() && IsOverLengths() && !filter.IsSingle();
     AddTypedNote(table, v1::TableNote::KIND_ONLY, filter.axis(),
-                 fmt::format("only {}{}{}", filter.IsOfValues() ? "" : "jobs with ", filter.Text(), means ? ": of each job the mean over them" : ""));
+                 fmt::format("only {}{}{}", filter.IsOfValues() ? "" : "jobs with ", filter.Text(), means ? ": of each job the mean over " + LengthsOfMeans() : ""));
   }
   AddNotesOnJobs(table);
   AddNotesOnBuilds(table);
@@ -68,6 +68,12 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   AddNoteOnTests(table);
   for (int i = 0; i < spec_.extra_columns_size(); ++i) AddNotesOnExtra(table, i);
   AddNotesOnPublished(table);
+}
+
+std::string ResultsTable::LengthsOfMeans() const {
+  if (lengths_.size() != 1) return "them";
+  const size_t count = lengths_.begin()->size();
+  return fmt::format("the {} of them that it has values at", count == 1 ? "one" : fmt::format("{}", count));
 }
 
 bool ResultsTable::IsTestedAt(const std::string& system, const v1::Table& table, int row, int column) const {

@@ -220,6 +220,7 @@ TEST(ResultsTableTest, MeansOverAsManyOtherLengthsAreNoted) {
     table.Add(job);
   }
 
+  EXPECT_THAT(table.Build().notes(), Contains("only length 11 to 60: of each job the mean over them"));
   EXPECT_THAT(table.Build().notes(), Contains("some jobs have values at other ones of these lengths than others: their means are of other tests"));
 }
 

@@ -266,7 +266,7 @@ TEST_F(SliceTableTest, OfLengthsThatAreAskedForAJobHasTheMean) {
   EXPECT_EQ(table.cells(0).succeeded(), 1);
   EXPECT_EQ(table.cells(0).measured_jobs(), 1);
   EXPECT_FALSE(table.cells(0).has_deviation()) << "of one job there is none";
-  EXPECT_THAT(table.notes(), ElementsAre("only length 1 to 1024: of each job the mean over them"));
+  EXPECT_THAT(table.notes(), ElementsAre("only length 1 to 1024: of each job the mean over the 2 of them that it has values at"));
   for (const char* aggregate : {"min", "max"}) {
     spec.set_aggregate(aggregate);
     EXPECT_THAT(Values(Table(spec)), ElementsAre("75.0", "37.5")) << aggregate << " is over jobs, not over lengths";
@@ -289,7 +289,7 @@ TEST_F(SliceTableTest, AJobWithoutAValueAtTheLengthsThatAreAskedForIsNoted) {
   const v1::Table table = Table(spec);
 
   EXPECT_THAT(Values(table), ElementsAre("0.00", "-"));
-  EXPECT_THAT(table.notes(), ElementsAre("only length 2000 to 4000: of each job the mean over them", "1 job succeeded without a value of passkey_accuracy at length 2000 to 4000"));
+  EXPECT_THAT(table.notes(), ElementsAre("only length 2000 to 4000: of each job the mean over the one of them that it has values at", "1 job succeeded without a value of passkey_accuracy at length 2000 to 4000"));
 }
 
 TEST_F(SliceTableTest, LengthsThatAreAxesAreThoseThatAreAskedFor) {
