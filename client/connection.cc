@@ -34,7 +34,7 @@ absl::Status NoScheduler(const std::string& address, bool tls, const std::shared
     }
     return Error(absl::StatusCode::kUnavailable,
                  fmt::format("no TLS with a scheduler at {}: {}", Printable(address), Printable(status.error_message())),
-                 "is it there, does it speak TLS, is --ca its authority, is its certificate for this name, and yours still good? "
+                 "is it there, does it speak TLS, is --ca its authority, is its certificate for this name, and are that one and yours still good? "
                  "its log says whom it refused and why");
   }
   return Error(

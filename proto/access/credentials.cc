@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -15,6 +16,8 @@ namespace longreach::access {
 namespace {
 
 constexpr size_t kMaxBytes = 1 << 20;
+// Time enough to renew a certificate in, of one that is good for a year.
+constexpr std::chrono::days kAhead{30};
 
 absl::StatusOr<std::string> Read(const std::filesystem::path& path, bool secret) {
   const auto error = [&path](std::string_view what) {
@@ -51,6 +54,10 @@ absl::Status In(const std::string& what, const absl::Status& status) {
   return absl::FailedPreconditionError(fmt::format("{}: {}", what, std::string(status.message())));
 }
 
+std::string Expired(const CertificateInfo& info, const std::string& what) {
+  return fmt::format("{} expired on {}; make a new one with 'longreach certs issue'", what, Day(info.until));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path) { return Read(path, /*secret=*/false); }
@@ -60,15 +67,20 @@ absl::Status CheckValidNow(const std::string& pem, const std::string& what) {
   const absl::StatusOr<CertificateInfo> info = ReadCertificate(pem);
   if (!info.ok()) return In(what, info.status());
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  if (now > info->until) {
-    return absl::FailedPreconditionError(
-        fmt::format("{} expired on {}; make a new one with 'longreach certs issue'", what, Day(info->until)));
-  }
+  if (now > info->until) return absl::FailedPreconditionError(Expired(*info, what));
   if (now < info->from) {
     return absl::FailedPreconditionError(
         fmt::format("{} is valid from {} on only; is this machine's clock right?", what, Day(info->from)));
   }
   return absl::OkStatus();
+}
+
+std::string EndOfCertificate(const std::string& pem, const std::string& what, std::chrono::sys_seconds now) {
+  const absl::StatusOr<CertificateInfo> info = ReadCertificate(pem);
+  if (!info.ok()) return "";
+  if (now > info->until) return Expired(*info, what);
+  if (info->until - now > std::min<std::chrono::seconds>(kAhead, (info->until - info->from) / 5)) return "";
+  return fmt::format("{} expires on {}; make a new one with 'longreach certs issue' before", what, Day(info->until));
 }
 
 absl::StatusOr<Credentials> ReadCredentials(const CredentialFiles& files) {

@@ -1,6 +1,7 @@
 // What a client or worker shows a scheduler, and by what it knows it: files, read once when a channel is opened.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -36,5 +37,9 @@ absl::StatusOr<std::string> ReadSecretFile(const std::filesystem::path& path);
 
 // FAILED_PRECONDITION: not certificates, not yet valid or expired. `what` names them: "certificate FILE".
 absl::Status CheckValidNow(const std::string& pem, const std::string& what);
+
+// What whoever keeps a certificate should know by then: that it has expired, or is about to. Empty as long as there are 30 days left, or a fifth
+// of its time where that is less; also where `pem` is none. `what` names it, as above.
+std::string EndOfCertificate(const std::string& pem, const std::string& what, std::chrono::sys_seconds now);
 
 }  // namespace longreach::access

@@ -107,6 +107,8 @@ News TokensReadAgain(size_t tokens) {
   return {.kind = News::Kind::kTokens, .line = fmt::format("the file of tokens has changed and was read again: {}", Count(static_cast<int64_t>(tokens), "token"))};
 }
 
+News CertificateEnds(std::string_view line) { return {.kind = News::Kind::kCertificates, .line = std::string(line)}; }
+
 std::string MoreOf(News::Kind kind, int64_t count) {
   const auto more = [count](std::string_view of) { return fmt::format("{}: {} more", of, count); };
   switch (kind) {
@@ -118,6 +120,7 @@ std::string MoreOf(News::Kind kind, int64_t count) {
     case News::Kind::kSweepDone: return more("sweeps that are done");
     case News::Kind::kStore: return more("merges and backups");
     case News::Kind::kTokens: return more("changes of the file of tokens");
+    case News::Kind::kCertificates: return more("certificates that expire");
   }
   return "";
 }

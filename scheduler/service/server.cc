@@ -140,7 +140,9 @@ struct Server::Parts {
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server::Parts::Admit(const ListenAddress& at, const ServerOptions& options) {
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
   if (!options.tls.certificate.empty()) {
-    ASSIGN_OR_RETURN(tls, CheckedTlsFiles::Open(options.tls, strangers));
+    ASSIGN_OR_RETURN(tls, CheckedTlsFiles::Open(options.tls, strangers, [this](const std::string& line) {
+      if (events != nullptr) events->Add(CertificateEnds(line));
+    }));
     tls->Follow();
     credentials = TlsServer(*tls);
   } else if (!options.tokens.empty()) {

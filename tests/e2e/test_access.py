@@ -1,4 +1,5 @@
 """Who gets in: certificates, tokens and roles, with the real programs and with Python's gRPC."""
+import datetime
 import hashlib
 import json
 import os
@@ -114,6 +115,15 @@ def test_a_renewed_certificate_is_taken_up_without_a_restart(home):
     shutil.copy(elsewhere / "server.key", certificates["server.key"])
     until(lambda: shown() not in (before, ""), "the new certificate is shown")
     assert run_cli(home, "sweeps", *certificates.flags("reader"), scheduler=scheduler).code == 0
+
+
+def test_the_log_says_that_the_schedulers_certificate_expires_soon(home):
+    certificates = Certificates(home)
+    end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=3)
+    certificates.sign("short", names="DNS:localhost,IP:127.0.0.1", end=end.strftime("%Y%m%d%H%M%SZ"))
+    scheduler = tls_scheduler(home, certificates, server="short")
+    until(lambda: f"short.crt expires on {end:%Y-%m-%d}; make a new one with 'longreach certs issue' before" in scheduler.log(), "its end is told")
+    assert "ca.crt expires" not in scheduler.log()
 
 
 @pytest.mark.parametrize("arguments, words", [

@@ -40,15 +40,21 @@ absl::Status Replace(int& fd, const std::string& text) {
   return result;
 }
 
+std::string CertificateName(const TlsFiles& files) { return fmt::format("certificate {}", files.certificate); }
+std::string AuthorityName(const TlsFiles& files) { return fmt::format("client authority {}", files.client_ca); }
+
 std::string PathOf(int fd) { return fd < 0 ? std::string() : fmt::format("/proc/self/fd/{}", fd); }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> CheckedTlsFiles::Open(TlsFiles files, Refusals& log) {
-  auto checked = std::unique_ptr<CheckedTlsFiles>(new CheckedTlsFiles(std::move(files), log));
-  // Before they are read: what changes meanwhile is a change.
-  checked->state_.Lock()->good = checked->StampsNow();
-  RETURN_IF_ERROR(checked->Take());
+absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> CheckedTlsFiles::Open(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends) {
+  auto checked = std::unique_ptr<CheckedTlsFiles>(new CheckedTlsFiles(std::move(files), log, std::move(ends)));
+  {
+    auto state = checked->state_.Lock();
+    // Before they are read: what changes meanwhile is a change.
+    state->good = checked->StampsNow();
+    RETURN_IF_ERROR(checked->Take(*state));
+  }
   if (::access(checked->pair().c_str(), R_OK) != 0) {
     return absl::FailedPreconditionError(fmt::format("TLS needs /proc, and {} cannot be read: {}; mount it", checked->pair(), std::strerror(errno)));
   }
@@ -73,32 +79,51 @@ CheckedTlsFiles::Stamps CheckedTlsFiles::StampsNow() const {
           .client_ca = files_.client_ca.empty() ? FileStamp{} : StampOf(files_.client_ca)};
 }
 
-absl::Status CheckedTlsFiles::Take() {
-  ASSIGN_OR_RETURN(const std::string certificate, access::ReadSmallFile(files_.certificate));
+absl::Status CheckedTlsFiles::Take(State& state) {
+  ASSIGN_OR_RETURN(std::string certificate, access::ReadSmallFile(files_.certificate));
   ASSIGN_OR_RETURN(const std::string key, access::ReadSecretFile(files_.key));
   if (const absl::Status pair = access::CheckPair(certificate, key); !pair.ok()) {
     return absl::FailedPreconditionError(
         fmt::format("certificate {} with key {}: {}", files_.certificate, files_.key, std::string(pair.message())));
   }
-  RETURN_IF_ERROR(access::CheckValidNow(certificate, fmt::format("certificate {}", files_.certificate)));
+  RETURN_IF_ERROR(access::CheckValidNow(certificate, CertificateName(files_)));
   if (!files_.client_ca.empty()) {
-    ASSIGN_OR_RETURN(const std::string authority, access::ReadSmallFile(files_.client_ca));
-    RETURN_IF_ERROR(access::CheckValidNow(authority, fmt::format("client authority {}", files_.client_ca)));
+    ASSIGN_OR_RETURN(std::string authority, access::ReadSmallFile(files_.client_ca));
+    RETURN_IF_ERROR(access::CheckValidNow(authority, AuthorityName(files_)));
     RETURN_IF_ERROR(Replace(client_ca_, authority));
+    state.authority = std::move(authority);
   }
-  return Replace(pair_, fmt::format("{}\n{}", key, certificate));
+  RETURN_IF_ERROR(Replace(pair_, fmt::format("{}\n{}", key, certificate)));
+  state.certificate = std::move(certificate);
+  return absl::OkStatus();
 }
 
-void CheckedTlsFiles::Look() {
+void CheckedTlsFiles::Look(std::chrono::sys_seconds now) {
   auto state = state_.Lock();
+  TakeWhatChanged(*state);
+  TellOfEnds(*state, now);
+}
+
+void CheckedTlsFiles::TellOfEnds(State& state, std::chrono::sys_seconds now) const {
+  if (!ends_) return;
+  if (const auto today = std::chrono::floor<std::chrono::days>(now); today != state.told_on) {
+    state.told.clear();
+    state.told_on = today;
+  }
+  for (const std::string& line : {access::EndOfCertificate(state.certificate, CertificateName(files_), now), access::EndOfCertificate(state.authority, AuthorityName(files_), now)}) {
+    if (!line.empty() && state.told.insert(line).second) ends_(line);
+  }
+}
+
+void CheckedTlsFiles::TakeWhatChanged(State& state) {
   const Stamps now = StampsNow();
-  if (now == state->good) return;
-  const absl::Status took = Take();
+  if (now == state.good) return;
+  const absl::Status took = Take(state);
   const std::string wrong(took.message());
-  if (took.ok()) state->good = now;
-  const bool again = std::exchange(state->wrong, wrong) == wrong;
-  if (took.ok()) state->logged.clear();
-  else if (again && std::exchange(state->logged, wrong) != wrong) log_.Add(fmt::format("a change of the TLS files: {}; those of before still serve", wrong));
+  if (took.ok()) state.good = now;
+  const bool again = std::exchange(state.wrong, wrong) == wrong;
+  if (took.ok()) state.logged.clear();
+  else if (again && std::exchange(state.logged, wrong) != wrong) log_.Add(fmt::format("a change of the TLS files: {}; those of before still serve", wrong));
 }
 
 void CheckedTlsFiles::Follow() {

@@ -2,7 +2,10 @@
 // too: a certificate without its key, half a copy or an expired one locks nobody out.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -26,7 +29,8 @@ class CheckedTlsFiles {
   static constexpr std::chrono::seconds kEvery{5};
 
   // FAILED_PRECONDITION with the file: unreadable, not PEM, not a pair, expired, or readable by everybody. `log` outlives it.
-  static absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> Open(TlsFiles files, Refusals& log);
+  // `ends` hears of what serves and has expired, or soon will: once a day, and when it comes to it.
+  static absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> Open(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends = {});
   ~CheckedTlsFiles();
   CheckedTlsFiles(const CheckedTlsFiles&) = delete;
   CheckedTlsFiles& operator=(const CheckedTlsFiles&) = delete;
@@ -37,7 +41,7 @@ class CheckedTlsFiles {
   std::string client_ca() const;  // Empty: there is none.
 
   // Takes up what has changed. What is wrong at two looks in a row is logged once, for between two renames it may be wrong for a moment.
-  void Look();
+  void Look(std::chrono::sys_seconds now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
   // Looks every kEvery, on a thread of its own, until this ends.
   void Follow();
 
@@ -50,14 +54,20 @@ class CheckedTlsFiles {
     Stamps good;
     std::string wrong;   // With what there was at the last look.
     std::string logged;  // And is still so.
+    std::string certificate, authority;  // PEM, as they serve.
+    std::set<std::string> told;          // Of their ends, on this day.
+    std::chrono::sys_days told_on;
   };
 
-  CheckedTlsFiles(TlsFiles files, Refusals& log) : files_(std::move(files)), log_(log) {}
+  CheckedTlsFiles(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends) : files_(std::move(files)), log_(log), ends_(std::move(ends)) {}
   Stamps StampsNow() const;
-  absl::Status Take();
+  absl::Status Take(State& state);
+  void TakeWhatChanged(State& state);
+  void TellOfEnds(State& state, std::chrono::sys_seconds now) const;
 
   const TlsFiles files_;
   Refusals& log_;
+  const std::function<void(const std::string&)> ends_;
   int pair_ = -1;  // Descriptors, which keep their numbers when what they refer to is replaced.
   int client_ca_ = -1;
   Synchronized<State> state_;

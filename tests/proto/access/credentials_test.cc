@@ -72,6 +72,20 @@ TEST_F(CredentialsTest, HalvesAndForeignKeysAndExpiredOnesAreRefusedWithTheFile)
   EXPECT_THAT(refusal({.token_file = Write("two", "a b")}), HasSubstr("not one token"));
 }
 
+TEST_F(CredentialsTest, TheEndOfACertificateIsToldWhileThereIsTimeToRenewIt) {
+  using std::chrono::days;
+  const auto end = [this](int good_for, days later) {
+    const KeyAndCertificate made = *Issue(authority_, {.name = "server", .hosts = {"localhost"}, .days = good_for});
+    return EndOfCertificate(made.certificate, "certificate it", std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) + later);
+  };
+  EXPECT_EQ(end(365, days(330)), "");
+  EXPECT_THAT(end(365, days(340)), ::testing::MatchesRegex("certificate it expires on 20..-..-..; make a new one with 'longreach certs issue' before"));
+  EXPECT_EQ(end(10, days(7)), "") << "a fifth of its time, where that is less than a month";
+  EXPECT_THAT(end(10, days(9)), HasSubstr("expires on"));
+  EXPECT_THAT(end(10, days(11)), HasSubstr("expired on"));
+  EXPECT_EQ(EndOfCertificate("nothing", "certificate it", {}), "");
+}
+
 TEST_F(CredentialsTest, NothingGoesToAnotherMachineInTheClear) {
   for (const char* address : {"gpu.example.org:7070", "10.0.0.1:7070", "localhost.example.org:7070", "[2001:db8::1]:7070"}) {
     const auto channel = OpenChannel(address, {.token = "longreach_1"}, {});

@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include "proto/access/certificates.h"
 #include "tests/scheduler/service/access/silent_log.h"
@@ -104,6 +105,31 @@ TEST_F(CheckedTlsFilesTest, AWrongAuthorityKeepsAGoodPairOutToo) {
   for (int i = 0; i < 2; ++i) (*checked)->Look();
   EXPECT_EQ(log_.lines, 2);
   EXPECT_EQ(Contents((*checked)->pair()), Pair(before_));
+}
+
+TEST_F(CheckedTlsFilesTest, WhatServesAndExpiresIsToldOnceADayUntilItIsRenewed) {
+  std::vector<std::string> told;
+  const auto checked = CheckedTlsFiles::Open(files_, log_, [&told](const std::string& line) { told.push_back(line); });
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  // Noon, so that a minute later is the same day.
+  const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()) + std::chrono::hours(12);
+  const auto look = [&](int days, int minutes = 0) {
+    told.clear();
+    (*checked)->Look(today + std::chrono::days(days) + std::chrono::minutes(minutes));
+    return told;
+  };
+  EXPECT_THAT(look(20), ::testing::IsEmpty());
+  // A fifth of 30 days is six; the authority ends with it.
+  EXPECT_THAT(look(26), ::testing::ElementsAre(HasSubstr("server.crt expires on"), HasSubstr("ca.crt expires on")));
+  EXPECT_THAT(look(26, 1), ::testing::IsEmpty());
+  EXPECT_THAT(look(27), ::testing::SizeIs(2));
+  EXPECT_THAT(look(33), ::testing::ElementsAre(HasSubstr("server.crt expired on"), HasSubstr("ca.crt expired on")));
+
+  const access::KeyAndCertificate after = Issued(365);
+  Write(files_.key, after.key);
+  Write(files_.certificate, after.certificate);
+  EXPECT_THAT(look(34), ::testing::ElementsAre(HasSubstr("ca.crt expired on")));
+  EXPECT_EQ(log_.lines, 0);
 }
 
 TEST_F(CheckedTlsFilesTest, WhatIsWrongFromTheStartIsAnError) {
