@@ -126,6 +126,23 @@ def test_the_log_says_that_the_schedulers_certificate_expires_soon(home):
     assert "ca.crt expires" not in scheduler.log()
 
 
+@harness.needs_worker
+@pytest.mark.skipif(not (BIN / "shifted_clock.so").exists(), reason="a sanitizer's runtime tolerates nothing preloaded before it")
+def test_a_worker_whose_certificate_has_expired_says_so(home):
+    certificates = Certificates(home)
+    scheduler = tls_scheduler(home, certificates)
+    clock = home.path / "worker.clock"
+    clock.write_text("0\n")
+    with harness.variables(LD_PRELOAD=BIN / "shifted_clock.so", SHIFTED_CLOCK=clock):
+        worker = Worker(home, scheduler, *certificates.flags("worker"))
+    until(lambda: run_cli(home, "workers", "-q", *certificates.flags("reader"), scheduler=scheduler).out, "the worker is there")
+    clock.write_text(f"{366 * 86400}\n")
+    # Over a connection that is there its certificate is not looked at again.
+    scheduler.kill()
+    until(lambda: "no answer from the scheduler" in worker.log(), "the worker misses its scheduler")
+    assert re.search(r"worker\.crt expired on \d{4}-\d\d-\d\d; make a new one with 'longreach certs issue', and start this worker again with it; trying again", worker.log()), worker.log()
+
+
 @pytest.mark.parametrize("arguments, words", [
     (["--listen", "0.0.0.0:0"], ["longreach certs init", "--certificate", "--client-ca", "localhost"]),
     (["--listen", "[::]:0"], ["longreach certs init"]),

@@ -32,6 +32,13 @@ std::string Described(const v1::Lease& lease) {
                      lease.jobs(0).has_checkpoint() ? fmt::format(", from step {}", lease.jobs(0).checkpoint().step()) : "");
 }
 
+// Why no scheduler takes this worker's certificate now, though it was good when it was read; empty: it is still good, or there is none.
+std::string TroubleOf(const std::string& pem, const std::string& path) {
+  if (pem.empty()) return "";
+  const absl::Status valid = access::CheckValidNow(pem, fmt::format("certificate {}", path));
+  return valid.ok() ? "" : fmt::format("{}, and start this worker again with it", std::string(valid.message()));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(boost::asio::io_context& io, AgentOptions options, Ended ended) {
@@ -57,7 +64,8 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, Channels channel
                     {.make_request = [this] { return MakeRequest(); },
                      .on_response = [this](const v1::SynchronizeRequest& sent,
                                            const v1::SynchronizeResponse& response) { return OnResponse(sent, response); },
-                     .on_refused = [this](absl::Status status) { End(std::move(status)); }}),
+                     .on_refused = [this](absl::Status status) { End(std::move(status)); },
+                     .own_trouble = [pem = channels.certificate, path = options_.credentials.certificate] { return TroubleOf(pem, path); }}),
       leave_timer_(io),
       waiting_timer_(io),
       trainers_(io, {.binary = options_.binary,

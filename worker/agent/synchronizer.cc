@@ -127,8 +127,9 @@ void Synchronizer::OnDone(const std::shared_ptr<Call>& call) {
       break;
   }
   if (!std::exchange(lost_, true)) {
-    LogWarning(fmt::format("no answer from the scheduler at {} ({}); trying again until there is one", address_,
-                           call->status.error_message()));
+    const std::string own = handlers_.own_trouble();
+    LogWarning(fmt::format("no answer from the scheduler at {} ({}); {}{}trying again until there is one", address_,
+                           call->status.error_message(), own, own.empty() ? "" : "; "));
   }
   away_ = true;
   CallAfter(backoff_.Next());

@@ -27,6 +27,8 @@ class Synchronizer {
     std::function<bool(const v1::SynchronizeRequest&, const v1::SynchronizeResponse&)> on_response;
     // The scheduler will have nothing to do with this worker; there is no further call.
     std::function<void(absl::Status)> on_refused;
+    // What is wrong on this side, when no answer comes: it ends with what to do. Empty: nothing that is known.
+    std::function<std::string()> own_trouble = [] { return std::string(); };
   };
 
   Synchronizer(boost::asio::io_context& io, std::shared_ptr<grpc::Channel> channel, std::string address,

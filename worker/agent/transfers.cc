@@ -142,6 +142,7 @@ absl::StatusOr<Channels> Channels::To(const std::string& address, const access::
   Channels channels;
   ASSIGN_OR_RETURN(channels.calls, ConnectTo(address, credentials, Carries::kCalls));
   ASSIGN_OR_RETURN(channels.files, ConnectTo(address, credentials, Carries::kFiles));
+  channels.certificate = credentials.certificate;
   return channels;
 }
 

@@ -30,6 +30,7 @@ struct Channels {
 
   std::shared_ptr<grpc::Channel> calls;
   std::shared_ptr<grpc::Channel> files;
+  std::string certificate;  // One's own, in PEM, if there is one: what both show.
 };
 
 absl::Status FromGrpc(const grpc::Status& status);
