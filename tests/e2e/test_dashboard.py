@@ -296,6 +296,29 @@ def test_numbers_are_written_as_the_commands_write_them(browser, dashboard):
     assert rates == ["0.00", "0.05", "0.35", "9.99", "10.0", "12.3", "99.9", "100", "1,000", "1,204"]
 
 
+def test_what_took_long_once_is_soon_asked_again(browser, dashboard):
+    with open_page(dashboard, browser) as page:
+        # Asked every two seconds, by a clock of its own, for answers that take so many milliseconds.
+        asked = page.evaluate("""async (takes) => {
+          const {Panel} = await import("/panel.js");
+          const times = [];
+          let now = 0;
+          performance.now = () => now;
+          const panel = new Panel({title: "one", question: () => ({name: "none", words: ["status"]}), draw: () => document.createElement("p"), answer: async () => {
+            times.push(now);
+            now += takes.shift();
+            return "{}";
+          }});
+          for (let at = 0; takes.length > 0; at += 2000) {
+            now = Math.max(now, at);
+            await panel.refreshInTime();
+          }
+          delete performance.now;
+          return times;
+        }""", [10, 4000, 10, 3000, 3000, 10])
+    assert asked == [0, 2000, 8000, 10000, 14000, 48000]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_people_who_see_or_point_otherwise_can_use_it(home, browser, dashboard, scheme):
     with open_page(dashboard, browser, color_scheme=scheme, reduced_motion="reduce") as page:

@@ -4,7 +4,8 @@ import {element} from "./dom.js";
 import {commandLine} from "./format.js";
 import {place} from "./place.js";
 
-// A question is asked again by itself once so many times as long has gone by as its answer took: a table of very many jobs less often.
+// A question is asked again by itself once so many times as long has gone by as its answer took, the last two times at least: a table of very many jobs less
+// often. What took long once had to wait, for a scheduler that was away or a command that had the store.
 const REST = 10;
 // What could not be drawn is tried again after this.
 const AFTER_FAILURE_MS = 30000;
@@ -48,6 +49,7 @@ export class Panel {
     this.shown = "";
     this.turn = 0;
     this.rests = 0;
+    this.took = 0;
     this.failedUntil = 0;
     // Whether the scheduler was there when it was last asked.
     this.away = false;
@@ -77,7 +79,11 @@ export class Panel {
     try {
       await this.askAndDraw(turn);
     } finally {
-      if (turn === this.turn) this.rests = performance.now() + REST * (performance.now() - began);
+      if (turn === this.turn) {
+        const now = performance.now();
+        this.rests = now + REST * Math.min(this.took, now - began);
+        this.took = now - began;
+      }
     }
   }
 
