@@ -319,6 +319,23 @@ def test_what_took_long_once_is_soon_asked_again(browser, dashboard):
     assert asked == [0, 2000, 8000, 10000, 14000, 48000]
 
 
+def test_a_long_name_makes_no_page_wider_than_its_window(browser):
+    with harness.Home() as home:
+        scheduler = harness.Scheduler(home)
+        long = "n" * 64
+        for name in ("noop", long):
+            assert run_cli(home, "submit", "noop", "--set", "seed=0", "--set", f"name={name}", scheduler=scheduler).code == 0
+        dashboard = Dashboard(home, "--scheduler", scheduler.address)
+        with open_page(dashboard, browser, viewport={"width": 360, "height": 700}) as page:
+            for name, other in (("noop", long), (long, "noop")):
+                open_sweep(page, name)
+                # The choice of another sweep to compare with names both.
+                expect(page.get_by_role("option", name=re.compile(f"^{other} "))).to_be_attached()
+                expect(page.get_by_text("0 of 4 succeeded, 4 queued", exact=True)).to_be_visible()
+                assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+                page.get_by_role("link", name="Sweeps").click()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_people_who_see_or_point_otherwise_can_use_it(home, browser, dashboard, scheme):
     with open_page(dashboard, browser, color_scheme=scheme, reduced_motion="reduce") as page:
