@@ -25,8 +25,9 @@ class Explain final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     v1::GetJobRequest request;
     request.set_job(job_);
-    ASSIGN_OR_RETURN(const v1::ExplainJobResponse response,
+    ASSIGN_OR_RETURN(v1::ExplainJobResponse response,
                      connection->Call(&Connection::Stub::ExplainJob, request));
+    for (std::string& reason : *response.mutable_reasons()) reason = WithFlags(reason, session);
     if (session.json()) {
       session.out() << JsonDocument(response);
       return kDone;
@@ -37,7 +38,7 @@ class Explain final : public Command {
                                  Printable(job.task()), Printable(job.encoding()),
                                  ShortestNumber(job.learning_rate()), job.seed(), ShownState(job.state()));
     for (const std::string& reason : response.reasons()) {
-      session.out() << fmt::format("- {}\n", WithFlags(Printable(reason), session));
+      session.out() << fmt::format("- {}\n", Printable(reason));
     }
     if (job.state() == "failed") {
       session.out() << fmt::format("- To repeat it by itself: {}\n", RepeatCommand(session, job));

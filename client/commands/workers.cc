@@ -31,8 +31,9 @@ class Workers final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
-    ASSIGN_OR_RETURN(const v1::ListWorkersResponse response,
+    ASSIGN_OR_RETURN(v1::ListWorkersResponse response,
                      connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest()));
+    for (v1::WorkerInfo& one : *response.mutable_workers()) one.set_reason(WithFlags(one.reason(), session));
     if (session.json()) {
       session.out() << JsonDocument(response);
       return kDone;

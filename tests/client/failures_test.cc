@@ -42,6 +42,12 @@ TEST_F(FailuresTest, CommandsOfTheSchedulersSentencesAreToldForWhereItWasAsked) 
   EXPECT_THAT(out, HasSubstr("\n- Worker 'a' does not get it: 'longreach drain --undo a" + flags + "' or 'longreach drain a" + flags + "'.\n"));
   EXPECT_THAT(out, HasSubstr("'c'; 'longreach data ensure' on its machine brings it.\n")) << "data are of a machine, not of a scheduler";
   EXPECT_THAT(out, HasSubstr("\n- Nothing is 'longreach logs\n"));
+  EXPECT_THAT(Run({"explain", "bbbb", "-o", "json"}).out, HasSubstr("'longreach logs bbbb" + flags + "' shows")) << "as the dashboard shows it";
+  v1::WorkerInfo& worker = *scheduler_.workers.mutable_workers(0);
+  worker.set_reason("it is drained; 'longreach drain --undo a' gives it work again");
+  for (const char* format : {"table", "json", "csv"}) {
+    EXPECT_THAT(Run({"workers", "-o", format}).out, HasSubstr("it is drained; 'longreach drain --undo a" + flags + "' gives it work again")) << format;
+  }
 }
 
 TEST_F(FailuresTest, AFieldThatTheSchedulerRefusesIsToldAsTheOptionThatWasTyped) {
