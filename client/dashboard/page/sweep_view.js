@@ -43,7 +43,7 @@ function drawStatus({sweep, running, why, job_steps_per_second, seconds_left, jo
     store_trouble === "" ? null : element("p", {class: "refusal"}, store_trouble),
     stalled === "" ? null : element("p", {class: "refusal"}, stalled),
     running.length === 0 ? null : table("Running packs", ["Worker", "Pack", "Phase", {value: "Steps/s", number: true}],
-      running.map((one) => [one.worker_name, doing(one), one.phase, {value: rate(one.steps_per_second), number: true}])));
+      running.map((one) => [one.worker_name, doing(one), one.phase, {value: one.steps_per_second > 0 ? rate(one.steps_per_second) : "", number: true}])));
 }
 
 function drawJobs({jobs}) {
