@@ -252,7 +252,7 @@ def test_an_import_of_a_folder_says_what_it_left_out(home):
     (folder / "link.txt").symlink_to("a.txt")
     ended = data(home, "import", "tokens", "--test", folder, "--tokenizer", TOKENIZER, "--name", "mixed")
     assert ended.code == 0, ended
-    assert "left out: 1 empty text, c4.jsonl.gz (gzip), link.txt (a symbolic link)\n" in ended.err, ended
+    assert "left out: 1 empty text, c4.jsonl.gz (gzip), link.txt (a.txt again)\n" in ended.err, ended
 
 
 def test_texts_that_cannot_be_read_are_refused(home):

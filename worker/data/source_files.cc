@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -34,10 +35,12 @@ absl::Status RefusePacked(const std::filesystem::path& file) {
   return absl::InvalidArgumentError(fmt::format("{} is a file of {}, not a text; unpack it, and import what was in it", file.string(), kind));
 }
 
-// Why a file of a folder is left out; "" where it is taken. The words go on in a line: "c.txt (a zero byte; UTF-16?)".
+// Why a file of a folder is left out; "" where it is taken. The words go on in a line: "c.txt (a zero byte; UTF-16?)". Links to files are followed:
+// the folders of Hugging Face's cache have nothing else.
 absl::StatusOr<std::string_view> WhyLeftOut(const std::filesystem::directory_entry& entry, std::string_view also) {
   std::error_code ignored;  // What cannot be looked at is no regular file either.
-  if (entry.is_symlink(ignored)) return "a symbolic link";
+  if (entry.is_symlink(ignored) && entry.is_directory(ignored)) return "a link to a folder";
+  if (entry.is_symlink(ignored) && !entry.exists(ignored)) return "a link to nothing";
   if (!entry.is_regular_file(ignored)) return "not a regular file";
   ASSIGN_OR_RETURN(const std::string beginning, ReadBeginning(entry.path(), kTextHead));
   if (!also.empty() && beginning.starts_with(also)) return "";
@@ -49,7 +52,7 @@ absl::StatusOr<std::string_view> WhyLeftOut(const std::filesystem::directory_ent
 // What is below a folder and not hidden, ascending by path.
 struct FolderOfTexts {
   std::vector<std::filesystem::path> texts;
-  std::vector<std::pair<std::filesystem::path, std::string_view>> others;  // With the reason.
+  std::vector<std::pair<std::filesystem::path, std::string>> others;  // With the reason.
 
   // "b.txt.gz (gzip)": the path from this folder on, or all of it where none is given.
   std::vector<std::string> OthersFrom(const std::filesystem::path& folder) const {
@@ -58,6 +61,26 @@ struct FolderOfTexts {
     return named;
   }
 };
+
+// Leaves out links to files that `found` has anyway, themselves or through a link before. The texts are sorted.
+absl::Status LeaveOutLinksAgain(const std::filesystem::path& folder, FolderOfTexts& found) {
+  std::map<std::filesystem::path, std::filesystem::path> taken;  // By where they lie.
+  std::set<std::filesystem::path> again;
+  for (const bool links : {false, true}) {
+    for (const std::filesystem::path& text : found.texts) {
+      std::error_code error;
+      if (std::filesystem::is_symlink(text, error) != links) continue;
+      const std::filesystem::path real = std::filesystem::canonical(text, error);
+      if (error) return SystemError("open", text, error.value());
+      const auto [first, added] = taken.emplace(real, text);
+      if (added || !links) continue;
+      found.others.emplace_back(text, fmt::format("{} again", first->second.lexically_relative(folder).string()));
+      again.insert(text);
+    }
+  }
+  std::erase_if(found.texts, [&again](const std::filesystem::path& text) { return again.contains(text); });
+  return absl::OkStatus();
+}
 
 absl::StatusOr<FolderOfTexts> TextsBelow(const std::filesystem::path& folder, std::string_view also) {
   FolderOfTexts found;
@@ -78,6 +101,7 @@ absl::StatusOr<FolderOfTexts> TextsBelow(const std::filesystem::path& folder, st
   }
   if (error) return SystemError("read the folder", folder, error.value());
   std::ranges::sort(found.texts, {}, [](const std::filesystem::path& path) { return path.string(); });
+  RETURN_IF_ERROR(LeaveOutLinksAgain(folder, found));
   std::ranges::sort(found.others, {}, [](const auto& other) { return other.first.string(); });
   return found;
 }

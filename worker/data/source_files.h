@@ -23,8 +23,8 @@ struct SourceFiles {
   std::vector<std::string> left_out = {};
 };
 
-// Files, and the text files of folders: regular ones, not hidden, not packed (gzip, xz, ...), without a zero byte at their beginning. Links are
-// not followed there. What begins with `also` is taken besides. A packed file that is given by itself is refused, but for a zip archive.
+// Files, and the text files of folders: regular ones or links to such, not hidden, not packed (gzip, xz, ...), without a zero byte at their
+// beginning. Links to folders are not followed there, and a link to a file that the folder has is left out. What begins with `also` is taken besides. A packed file that is given by itself is refused, but for a zip archive.
 //
 // NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT: no text in a folder, a file twice, a pipe or the like, a packed file.
 absl::StatusOr<SourceFiles> FindSourceFiles(const std::vector<std::filesystem::path>& sources, std::string_view also = {});

@@ -155,6 +155,7 @@ TEST_F(ImportTextTest, WhatAFolderHasBesidesTextsIsNamedWithTheReason) {
   Write(home_ / "docs/.git/f.txt", "hidden");
   fs::create_symlink(home_ / "docs/a.txt", home_ / "docs/link.txt");
   fs::create_directory_symlink(home_ / "docs/sub", home_ / "docs/more");
+  fs::create_symlink(home_ / "docs/gone", home_ / "docs/none");
   ASSERT_EQ(mkfifo((home_ / "docs/pipe").c_str(), 0600), 0);
   Write(home_ / "first.txt", std::string(100, 'f'));
 
@@ -162,13 +163,28 @@ TEST_F(ImportTextTest, WhatAFolderHasBesidesTextsIsNamedWithTheReason) {
   ASSERT_OK_AND_ASSIGN(const Manifest joined, Import({home_ / "first.txt", home_ / "docs"}, "joined"));
 
   EXPECT_EQ(Read(data_ / "novels/corpus.bin"), std::string(100, 'a'));
-  EXPECT_THAT(alone.skipped, ElementsAre("b.txt.gz (gzip)", "c.txt (a zero byte; UTF-16?)", "link.txt (a symbolic link)", "more (a symbolic link)",
-                                         "pipe (not a regular file)", "sub/d.zst (zstd)", "sub/e.zip (zip)"));
+  EXPECT_THAT(alone.skipped, ElementsAre("b.txt.gz (gzip)", "c.txt (a zero byte; UTF-16?)", "link.txt (a.txt again)", "more (a link to a folder)",
+                                         "none (a link to nothing)", "pipe (not a regular file)", "sub/d.zst (zstd)", "sub/e.zip (zip)"));
   ASSERT_OK_AND_ASSIGN(const Manifest read, ReadDataSet(data_, "novels"));
   EXPECT_EQ(read.skipped, alone.skipped);
   // Of several sources it is told which.
-  ASSERT_EQ(joined.skipped.size(), 7u);
+  ASSERT_EQ(joined.skipped.size(), 8u);
   EXPECT_EQ(joined.skipped[0], (home_ / "docs/b.txt.gz").string() + " (gzip)");
+}
+
+// As in a cache of Hugging Face's: what is seen lies elsewhere, under names that say nothing.
+TEST_F(ImportTextTest, LinksOfAFolderAreFollowedToFilesEachOnce) {
+  Write(home_ / "blobs/5e", std::string(50, 'a'));
+  Write(home_ / "blobs/07", std::string(40, 'b'));
+  fs::create_directories(home_ / "snapshot/sub");
+  fs::create_symlink("../blobs/5e", home_ / "snapshot/a.txt");
+  fs::create_symlink("../blobs/07", home_ / "snapshot/b.txt");
+  fs::create_symlink("../../blobs/5e", home_ / "snapshot/sub/c.txt");
+
+  ASSERT_OK_AND_ASSIGN(const Manifest manifest, Import({home_ / "snapshot"}));
+
+  EXPECT_EQ(Read(data_ / "novels/corpus.bin"), std::string(50, 'a') + std::string(40, 'b'));
+  EXPECT_THAT(manifest.skipped, ElementsAre("sub/c.txt (a.txt again)"));
 }
 
 TEST_F(ImportTextTest, AFolderWithoutATextIsRefusedWithWhatItHas) {
@@ -190,7 +206,7 @@ TEST_F(ImportTextTest, AManifestNamesTheFirstThousandFilesThatWereLeftOut) {
   EXPECT_EQ(manifest.skipped.size(), 1003u);
   ASSERT_OK_AND_ASSIGN(const Manifest read, ReadDataSet(data_, "novels"));
   ASSERT_EQ(read.skipped.size(), 1001u);
-  EXPECT_EQ(read.skipped[999], "link-0999 (a symbolic link)");
+  EXPECT_EQ(read.skipped[999], "link-0999 (a.txt again)");
   EXPECT_EQ(read.skipped[1000], "and 3 more");
 }
 
