@@ -16,9 +16,9 @@ const std::string& ValueOf(const TableJob& job, std::string_view axis) {
 
 }  // namespace
 
-MixedAxes::MixedAxes(const TableSide& rows, const TableSide& columns) {
+MixedAxes::MixedAxes(const TableSide& rows, const TableSide& columns, const TableSide& best_of) {
   for (const std::string_view axis : {"encoding", "system", "task"}) {
-    if (!rows.Has(axis) && !columns.Has(axis)) axes_.push_back({.name = axis});
+    if (!rows.Has(axis) && !columns.Has(axis) && !best_of.Has(axis)) axes_.push_back({.name = axis});
   }
 }
 

@@ -15,8 +15,8 @@ namespace longreach::service {
 class MixedAxes {
  public:
   MixedAxes() = default;
-  // Of a table with these rows and columns. Learning rates and seeds are what a value is usually the best of, or the mean.
-  MixedAxes(const TableSide& rows, const TableSide& columns);
+  // Of a table with these rows and columns, each cell of one value of `best_of`. Learning rates and seeds are what a value is usually the best of, or the mean.
+  MixedAxes(const TableSide& rows, const TableSide& columns, const TableSide& best_of);
 
   // One more job has a value in a cell; `first`: what that of the cell's first job is of, which is filled in here.
   void Add(std::vector<std::string>& first, const TableJob& job);

@@ -40,16 +40,25 @@ std::vector<std::string> NamesOf(std::span<const Entry> entries) {
   return names;
 }
 
-bool IsOpen(store::State state) {
-  return state == store::State::kWaiting || state == store::State::kQueued || state == store::State::kLeased;
-}
-
 // Nothing where no value is better than another: of one alone, or of equal ones.
 std::optional<double> BestOf(std::span<const double> values, bool higher) {
   if (values.empty()) return std::nullopt;
   const auto [lowest, highest] = std::ranges::minmax(values);
   if (lowest == highest) return std::nullopt;
   return higher ? highest : lowest;
+}
+
+// Of jobs, as the best length or step is the easiest one.
+absl::StatusOr<TableSide> BestOfSide(const v1::TableSpec& spec, const TableSide& rows, const TableSide& columns) {
+  if (spec.best_of().empty()) return TableSide();
+  ASSIGN_OR_RETURN(TableSide side, TableSide::Of("table.best_of", Join({spec.best_of().begin(), spec.best_of().end()}, ",")));
+  for (const std::string& axis : side.axes()) {
+    if (rows.Has(axis) || columns.Has(axis)) {
+      return absl::InvalidArgumentError(fmt::format("table.best_of: '{}' is among the rows or the columns; a cell has one value of it", axis));
+    }
+    if (IsOfValues(axis)) return absl::InvalidArgumentError(fmt::format("table.best_of: '{}' is not of jobs but of their values; name learning_rate, say", axis));
+  }
+  return side;
 }
 
 }  // namespace
@@ -66,17 +75,21 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
       return absl::InvalidArgumentError(fmt::format("table.columns: rows and columns are both '{}'; choose others of {}", axis, Join(catalog::TableAxes(), ", ")));
     }
   }
-  table.mixed_ = MixedAxes(table.row_axes_, table.column_axes_);
+  ASSIGN_OR_RETURN(table.best_of_, BestOfSide(full, table.row_axes_, table.column_axes_));
+  table.mixed_ = MixedAxes(table.row_axes_, table.column_axes_, table.best_of_);
   const bool by_step = table.IsAxis(kStepAxis);
   if (full.metric().empty()) full.set_metric(std::string(by_step ? kTrainingLoss : main_metric));
   table.metric_ = catalog::FindMetric(full.metric());
-  if (full.aggregate().empty()) full.set_aggregate(std::string(catalog::UsualAggregate(table.metric_)));
+  if (full.aggregate().empty()) full.set_aggregate(full.best_of().empty() ? std::string(catalog::UsualAggregate(table.metric_)) : "mean");
 
   if (!IsKnown(catalog::Aggregates(), full.aggregate())) {
     return RefuseWord("table.aggregate", "aggregate", full.aggregate(), catalog::Aggregates());
   }
   if (table.metric_ == nullptr) {
     return RefuseWord("table.metric", "metric", full.metric(), NamesOf(catalog::Metrics()));
+  }
+  if (!full.best_of().empty() && table.metric_->better == catalog::Better::kNeither) {
+    return absl::InvalidArgumentError(fmt::format("table.best_of: of {} neither more nor less is better; leave it out, or choose another metric", full.metric()));
   }
   if (full.length() < 0) {
     return absl::InvalidArgumentError(
@@ -119,6 +132,7 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
 std::vector<std::string> ResultsTable::SettingAxes() const {
   std::set<std::string> axes(row_axes_.axes().begin(), row_axes_.axes().end());
   axes.insert(column_axes_.axes().begin(), column_axes_.axes().end());
+  axes.insert(best_of_.axes().begin(), best_of_.axes().end());
   for (const TableFilter& filter : filters_) axes.insert(filter.axis());
   std::erase_if(axes, [](const std::string& axis) { return !IsSettingPath(axis); });
   return {axes.begin(), axes.end()};
@@ -206,43 +220,6 @@ absl::Status ResultsTable::CheckOnly() const {
   return absl::OkStatus();
 }
 
-void ResultsTable::Cell::Add(const TableJob& job, double factor) {
-  if (jobs == 0) data = job.data;
-  if (data != job.data) data.clear();
-  jobs += job.more ? 0 : 1;
-  if (job.state == store::State::kFailed) failed += job.more ? 0 : 1;
-  const auto take = [&] {
-    values.push_back(*job.value * factor);
-    measured_jobs += job.more ? 0 : 1;
-    if (!job.more) by_job.emplace_back();
-    by_job.back().sum += values.back();
-    ++by_job.back().count;
-  };
-  // Losses of training are there before the job is done.
-  if (IsOpen(job.state) && job.value.has_value()) take();
-  if (job.state != store::State::kSucceeded) return;
-  succeeded += job.more ? 0 : 1;
-  if (job.diverged) {
-    diverged += job.more ? 0 : 1;
-  } else if (job.value.has_value()) {
-    take();
-    if (!job.system.empty()) measured_systems.insert(job.system);
-    if (builds.empty() || last_builds != job.builds) {
-      last_builds = job.builds;
-      for (std::string& build : Split(last_builds, '\n')) builds.insert(std::move(build));
-    }
-  } else {
-    ++unmeasured[job.system];
-  }
-}
-
-std::optional<double> ResultsTable::Cell::Deviation() const {
-  std::vector<double> means;
-  for (const OfJob& job : by_job) means.push_back(job.sum / job.count);
-  std::ranges::sort(means);
-  return catalog::DeviationOf(means);
-}
-
 void ResultsTable::AddWithoutCell(const TableJob& job) {
   for (TableFilter& filter : filters_) {
     if (!filter.IsOfValues()) filter.See(job);
@@ -287,9 +264,11 @@ void ResultsTable::Add(const TableJob& job) {
     if (too_large_) return;
     last_ = {.job = job, .cell = &cells_[{row, column}]};
   }
-  const size_t before = last_.cell->values.size();
-  last_.cell->Add(job, metric_->factor);
-  if (last_.cell->values.size() > before) mixed_.Add(last_.cell->first, job);
+  if (AddTo(*last_.cell, job)) mixed_.Add(last_.cell->first, job);
+}
+
+bool ResultsTable::AddTo(Cell& cell, const TableJob& job) const {
+  return cell.Add(job, best_of_.axes().empty() ? std::string() : best_of_.KeyOf(job), metric_->factor);
 }
 
 absl::Status ResultsTable::CheckSize() const {
@@ -308,7 +287,7 @@ void ResultsTable::AddExtra(int column, const TableJob& job) {
     extra.last = {.job = job, .cell = &extra.cells[row_axes_.KeyOf(job)]};
     too_large_ = extra.cells.size() > kMaxCells;
   }
-  extra.last.cell->Add(job, metric_->factor);
+  AddTo(*extra.last.cell, job);
   if (job.again) return;
   if (IsOpen(job.state)) ++extra.open;
   if (job.state == store::State::kCancelled) ++extra.cancelled;
@@ -345,19 +324,7 @@ v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) 
     out.set_published_text(published->text);
   }
   if (found == nullptr) return out;
-  const Cell& cell = *found;
-  out.set_jobs(cell.jobs);
-  out.set_succeeded(cell.succeeded);
-  out.set_diverged(cell.diverged);
-  out.set_failed(cell.failed);
-  out.set_builds(static_cast<int>(cell.builds.size()));
-  out.set_measured_jobs(cell.measured_jobs);
-  if (cell.values.empty()) return out;
-  std::vector<double> values = cell.values;
-  std::ranges::sort(values);
-  out.set_measured(catalog::AggregateOf(values, spec_.aggregate()));
-  out.set_median(catalog::MedianOf(values));
-  if (const std::optional<double> deviation = cell.Deviation()) out.set_deviation(*deviation);
+  SetMeasured(out, *found, spec_.aggregate(), metric_->better == catalog::Better::kHigher, !best_of_.axes().empty());
   return out;
 }
 

@@ -20,6 +20,7 @@
 #include "scheduler/service/mixed_axes.h"
 #include "scheduler/service/published_cells.h"
 #include "scheduler/service/table_axes.h"
+#include "scheduler/service/table_cell.h"
 #include "scheduler/service/table_filter.h"
 #include "scheduler/service/table_side.h"
 
@@ -30,7 +31,7 @@ void AddTypedNote(v1::Table& table, v1::TableNote::Kind kind, const std::string&
 
 class ResultsTable {
  public:
-  // Fields of `spec` that are empty mean: the usual axes of a sweep without systems (proto/types/usual_axes.h), the metric `main_metric` (losses of training where steps are an axis), aggregate "max".
+  // Fields of `spec` that are empty mean: the usual axes of a sweep without systems (proto/types/usual_axes.h), the metric `main_metric` (losses of training where steps are an axis), and the aggregate that TableSpec says.
   // INVALID_ARGUMENT: an unknown axis, metric, aggregate or published table, a negative length, the same twice.
   static absl::StatusOr<ResultsTable> Of(const v1::TableSpec& spec, std::string_view main_metric);
 
@@ -96,30 +97,7 @@ class ResultsTable {
  private:
   ResultsTable() = default;
 
-  // What has been added to one cell.
-  struct Cell {
-    std::vector<double> values;
-    // A job may have several in one cell, by head or step; spread between jobs is not spread within one.
-    struct OfJob {
-      double sum = 0;
-      int count = 0;
-    };
-    std::vector<OfJob> by_job;
-    std::set<std::string> builds;
-    int jobs = 0;
-    int succeeded = 0;
-    int diverged = 0;
-    int failed = 0;
-    int measured_jobs = 0;
-    std::map<std::string, int> unmeasured;  // Succeeded, not diverged, without this measurement; by system.
-    std::set<std::string> measured_systems;  // Of those that did have it; jobs of no system are not in here.
-    std::string last_builds = {};
-    std::vector<std::string> first = {};  // Of MixedAxes.
-    std::string data = {};      // Of all its jobs; empty where they differ.
-    void Add(const TableJob& job, double factor);
-    // Over jobs, of each the mean of its values. Nothing for fewer than two.
-    std::optional<double> Deviation() const;
-  };
+  using Cell = CellJobs;
   // Neighbours are mostly of one cell, which is then looked for once.
   struct Last {
     TableJob job;
@@ -146,6 +124,8 @@ class ResultsTable {
   bool ChoosesAny(bool extra) const;
   // With room for the extra columns.
   bool IsTooLarge() const;
+  // Adds a job to a cell; whether it has a value there.
+  bool AddTo(Cell& cell, const TableJob& job) const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
   const Cell* Find(const v1::Table& table, int row, int column) const;
   // nullptr: nothing was published for this cell.
@@ -166,6 +146,7 @@ class ResultsTable {
   void AddNotes(v1::Table& table) const;
   void AddNotesOnJobs(v1::Table& table) const;
   void AddNoteOnNumbers(v1::Table& table) const;
+  void AddNotesOnBestOf(v1::Table& table) const;
   void AddNoteOnTests(v1::Table& table) const;
   void AddNoteOnLengths(v1::Table& table) const;
   void AddNotesOnBuilds(v1::Table& table) const;
@@ -180,6 +161,7 @@ class ResultsTable {
   v1::TableSpec spec_;
   TableSide row_axes_;
   TableSide column_axes_;
+  TableSide best_of_;
   MixedAxes mixed_;
   const catalog::Metric* metric_ = nullptr;
   std::vector<TableFilter> filters_;

@@ -65,6 +65,7 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   AddNotesOnBuilds(table);
   if (const std::string mixed = mixed_.Note(spec_); !mixed.empty()) AddTypedNote(table, v1::TableNote::KIND_MIXED, "", mixed);
   else AddNoteOnNumbers(table);
+  AddNotesOnBestOf(table);
   AddNoteOnTests(table);
   for (int i = 0; i < spec_.extra_columns_size(); ++i) AddNotesOnExtra(table, i);
   AddNotesOnPublished(table);
@@ -159,6 +160,41 @@ void ResultsTable::AddNoteOnNumbers(v1::Table& table) const {
   if (numbers.size() < 2) return;
   table.add_notes(fmt::format("cells are the {} over {} to {} jobs: over more of them it is {} by chance alone; --aggregate mean is not",
                               catalog::AggregateInWords(spec_.aggregate()), *numbers.begin(), *numbers.rbegin(), spec_.aggregate() == "max" ? "higher" : "lower"));
+}
+
+// What was chosen, and where the choice was not a fair one: the values of one cell stand for unlike numbers of jobs, as where some diverged, or one
+// system was tried with more of them.
+void ResultsTable::AddNotesOnBestOf(v1::Table& table) const {
+  if (best_of_.axes().empty()) return;
+  const std::string axes = Join(best_of_.axes(), " and ");
+  std::map<std::string, int> cells_of;
+  std::set<size_t> choices;
+  std::vector<std::string> uneven;
+  for (int i = 0; i < table.cells_size(); ++i) {
+    const Cell* const cell = Find(table, i / table.columns_size(), i % table.columns_size());
+    if (cell == nullptr || cell->groups.empty()) continue;
+    ++cells_of[table.cells(i).best_of()];
+    choices.insert(cell->groups.size());
+    std::set<size_t> jobs;
+    for (const auto& [value, group] : cell->groups) jobs.insert(group.by_job.size());
+    if (jobs.size() > 1) uneven.push_back(fmt::format("{} ({} to {})", CellName(table, i), *jobs.begin(), *jobs.rbegin()));
+  }
+  if (cells_of.empty()) return;
+  std::set<std::string> chosen;
+  for (const auto& [value, count] : cells_of) chosen.insert(value);
+  std::vector<std::string> counted;
+  for (const std::string& value : best_of_.InOrder(chosen, {})) {
+    counted.push_back(fmt::format("{} in {}", value.empty() ? "none" : value, Count(cells_of.at(value), "cell", "cells")));
+  }
+  table.add_notes(fmt::format("cells are the {} at the best {}, chosen by these values themselves: {}", catalog::AggregateInWords(spec_.aggregate()), axes,
+                              JoinSome(counted)));
+  if (choices.size() > 1) {
+    table.add_notes(fmt::format("of {} cells have {} to {} to choose from: the best of more is better by chance alone", axes, *choices.begin(), *choices.rbegin()));
+  }
+  if (!uneven.empty()) {
+    table.add_notes(fmt::format("{} of {} over unlike numbers of jobs: {}", Count(static_cast<int>(uneven.size()), "cell compares values", "cells compare values"),
+                                axes, JoinSome(uneven)));
+  }
 }
 
 void ResultsTable::AddNoteOnTests(v1::Table& table) const {
