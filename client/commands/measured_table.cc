@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -9,7 +10,9 @@
 #include "client/commands/published_settings.h"
 #include "client/commands/shared_draw.h"
 #include "client/commands/tables.h"
+#include "client/errors.h"
 #include "client/output/text.h"
+#include "proto/types/settings.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
@@ -18,6 +21,14 @@ namespace {
 bool IsAtSingleLengths(const v1::TableSpec& table) {
   const Only only({table.only().begin(), table.only().end()});
   return table.metric() != kTrainingLoss && (table.length() > 0 || only.Of("length") != nullptr || IsBy(table, "length"));
+}
+
+// An older scheduler passes best_of over, and aggregates over all jobs of a cell. What it is the best of is empty otherwise only where jobs do
+// not have that setting, and in columns that come from other jobs.
+bool IsBestOfPassedOver(const v1::TableSpec& table, const v1::Table& measured) {
+  if (table.best_of().empty() || (table.best_of_size() == 1 && IsSettingPath(table.best_of(0))) || !table.extra_columns().empty()) return false;
+  return std::ranges::any_of(measured.cells(), [](const v1::TableCell& cell) { return cell.has_measured(); }) &&
+         std::ranges::all_of(measured.cells(), [](const v1::TableCell& cell) { return cell.best_of().empty(); });
 }
 
 // As csv a table has no place for its notes: they go to standard error then.
@@ -33,6 +44,10 @@ absl::StatusOr<v1::Table> FetchMeasuredTable(Session& session, Connection& conne
     session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here", Printable(sweep.name())));
   }
   ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
+  if (IsBestOfPassedOver(table, measured)) {
+    return Error(absl::StatusCode::kUnimplemented, "the scheduler is of a version that does not know best_of, and has aggregated over all jobs of a cell",
+                 "start a scheduler of this client's version, or print each value: --rows or --columns with the axis");
+  }
   NoteOtherSettings(sweep.spec(), table, measured);
   if (IsAtSingleLengths(table)) {
     const std::string note = NoteOfSharedDraw(sweep.spec(), {table.only().begin(), table.only().end()});

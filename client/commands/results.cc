@@ -8,6 +8,7 @@
 #include "client/commands/command.h"
 #include "client/commands/measured_table.h"
 #include "client/commands/only.h"
+#include "client/commands/paired_values.h"
 #include "client/commands/parts_output.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
@@ -43,6 +44,9 @@ class Results final : public Command {
             "included (seed=0..4, length=10,41..60), in the place of what the table says of such an axis; of lengths that are no\n"
             "axis each job has the mean over those that it was tested at, and a cell the aggregate of these means: the score over all\n"
             "lengths, at fewer of them.\n"
+            "With --best-of learning_rate each cell is the best of the means (or --aggregate) of each learning rate: the mean over seeds at\n"
+            "the best one. It may be any axis of jobs, a setting by its path, or several, for each combination of their values. It is\n"
+            "chosen by the values that are shown, which are too good by as much as luck had a part in that (docs/howto/compare.md).\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it, and a column for each axis.\n"
             "With --jobs, every value of every job in a row of its own, as it is stored (accuracy from 0 to 1), for pandas and R\n"
             "(docs/howto/notebook.md): all metrics, lengths and slices, or those of --metric, --length, --slice and --only. A job\n"
@@ -52,6 +56,7 @@ class Results final : public Command {
         .examples =
             "longreach results table-b1 --published\n"
             "longreach results last --rows encoding --columns learning_rate --aggregate mean --spread\n"
+            "longreach results last --best-of learning_rate --spread\n"
             "longreach results last --length 100 -o latex\n"
             "longreach results last --only task=even_pairs --rows encoding --columns length\n"
             "longreach results last --only length=41..60\n"
@@ -71,6 +76,8 @@ class Results final : public Command {
     app.add_option("--metric", metric_, "A metric ('longreach list metrics')")->type_name("METRIC");
     app.add_option("--aggregate", aggregate_, "Over all other axes: max, min, mean or median")
         ->type_name("HOW");
+    app.add_option("--best-of", best_of_, "Axis, or several, that is neither rows nor columns: the best of the aggregates of each of its values; of means unless --aggregate says otherwise")
+        ->type_name("AXIS[,AXIS...]");
     app.add_option("--length", length_, "Test length; 0: over all lengths")->type_name("N");
     app.add_option("--slice", slice_, "What length does not name (depth=3)")
         ->type_name("SLICE")
@@ -147,6 +154,7 @@ class Results final : public Command {
     const std::vector<std::string>& axes = catalog::TableAxes();
     RETURN_IF_ERROR(CheckAxes("--rows", rows_, axes));
     RETURN_IF_ERROR(CheckAxes("--columns", columns_, axes));
+    RETURN_IF_ERROR(CheckAxes("--best-of", best_of_, {kPairAxes.begin(), kPairAxes.end()}));
     RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_));
     if (const std::string both = InBoth(rows_, columns_); !both.empty()) return UsageError(fmt::format("--rows and --columns are both '{}'", both));
     if (length_.value_or(0) < 0) {
@@ -177,6 +185,7 @@ class Results final : public Command {
     for (const Refused& one : {Refused{"--rows", !rows_.empty(), "each value has a row of its own"},
                                Refused{"--columns", !columns_.empty(), "the columns are always the same"},
                                Refused{"--aggregate", !aggregate_.empty(), "nothing is aggregated"},
+                               Refused{"--best-of", !best_of_.empty(), "nothing is aggregated"},
                                Refused{"--step-bins", step_bins_ > 0, "each loss has a row of its own"},
                                Refused{"--published", published_, "published values are of tables, not of jobs"},
                                Refused{"--spread", spread_, "each value has a row of its own"},
@@ -230,11 +239,12 @@ class Results final : public Command {
       table = asked;
       return absl::OkStatus();
     }
-    if (!aggregate_.empty() && aggregate_ != before.aggregate()) DropWhatIsOfAggregate(asked);
+    const bool other_aggregate = (!aggregate_.empty() || !best_of_.empty()) && asked.aggregate() != before.aggregate();
+    if (other_aggregate || !HaveSameBestOf(before, asked)) DropWhatIsOfAggregate(asked);
     if (published_ && !table.published().empty()) {
       return UsageError(
           "--published: the published table holds other values than those asked for",
-          "leave out --rows and --columns, or turn the table by them, leave out --metric, --aggregate, --length, --slice and --only, or leave out --published");
+          "leave out --rows and --columns, or turn the table by them, leave out --metric, --aggregate, --best-of, --length, --slice and --only, or leave out --published");
     }
     asked.clear_published();
     asked.clear_published_gain();
@@ -255,6 +265,7 @@ class Results final : public Command {
     }
     // The best of one metric may be the worst of another.
     if (asked.metric() != metric && (aggregate == "max" || aggregate == "min")) asked.clear_aggregate();
+    RETURN_IF_ERROR(TakeBestOf(asked));
     if (!aggregate_.empty()) asked.set_aggregate(aggregate_);
     if (!slice_.empty()) asked.set_slice(slice_);
     // They take the place of what the table has of these axes.
@@ -262,6 +273,37 @@ class Results final : public Command {
     Forget(asked, [&chosen](const std::string& axis) { return chosen.Of(axis) != nullptr; });
     for (const std::string& only : only_) asked.add_only(only);
     return TakeLengths(asked, chosen.Of("length") != nullptr);
+  }
+
+  absl::Status TakeBestOf(v1::TableSpec& asked) const {
+    if (best_of_.empty()) {
+      LeaveOutBestOfShown(asked);
+      return absl::OkStatus();
+    }
+    asked.clear_best_of();
+    for (const std::string& axis : AxesIn(best_of_)) {
+      if (IsBy(asked, axis)) {
+        return UsageError(fmt::format("--best-of {}: it is among the table's {}", axis, HasAxis(asked.rows(), axis) ? "rows" : "columns"),
+                          "leave it out, or choose other --rows and --columns");
+      }
+      asked.add_best_of(axis);
+    }
+    // What a table has for all jobs would make the option do nothing: the best of the best of each is the best of all.
+    if (asked.aggregate() == "max" || asked.aggregate() == "min") asked.clear_aggregate();
+    return absl::OkStatus();
+  }
+
+  // An axis that the table chooses the best of, and that is asked for as rows or columns, has the same aggregate at each of its values then.
+  void LeaveOutBestOfShown(v1::TableSpec& asked) const {
+    auto& best_of = *asked.mutable_best_of();
+    const auto shown = std::remove_if(best_of.begin(), best_of.end(), [this](const std::string& axis) { return HasAxis(rows_, axis) || HasAxis(columns_, axis); });
+    if (shown == best_of.end()) return;
+    if (asked.aggregate().empty()) asked.set_aggregate("mean");
+    best_of.erase(shown, best_of.end());
+  }
+
+  static bool HaveSameBestOf(const v1::TableSpec& before, const v1::TableSpec& asked) {
+    return std::equal(before.best_of().begin(), before.best_of().end(), asked.best_of().begin(), asked.best_of().end());
   }
 
   absl::Status TakeLengths(v1::TableSpec& asked, bool chosen) const {
@@ -281,7 +323,7 @@ class Results final : public Command {
   bool AsksForOtherValues(const v1::TableSpec& before, const v1::TableSpec& asked) const {
     const bool other_lengths = length_.has_value() && Only({before.only().begin(), before.only().end()}).Of("length") != nullptr;
     return other_lengths || asked.metric() != before.metric() || asked.aggregate() != before.aggregate() || asked.length() != before.length() || asked.slice() != before.slice() ||
-           std::ranges::any_of(only_, [&asked](const std::string& only) { return !IsBy(asked, only.substr(0, only.find('='))); });
+           !HaveSameBestOf(before, asked) || std::ranges::any_of(only_, [&asked](const std::string& only) { return !IsBy(asked, only.substr(0, only.find('='))); });
   }
 
   // Of the axes that `is_asked` names the table takes all values again.
@@ -337,6 +379,7 @@ class Results final : public Command {
   std::string columns_;
   std::string metric_;
   std::string aggregate_;
+  std::string best_of_;
   std::optional<int> length_;
   std::string slice_;
   std::vector<std::string> only_;

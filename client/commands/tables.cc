@@ -32,7 +32,10 @@ std::vector<std::string> ShownAxes(const v1::TableSpec& table) {
 
 // What goes into a table's cells.
 std::string CellsAreOver(const SystemSettings& settings, const v1::TableSpec& table) {
-  return AggregatedOver(settings, {.aggregate = table.aggregate(), .shown = ShownAxes(table), .only = {table.only().begin(), table.only().end()}});
+  return AggregatedOver(settings, {.aggregate = table.aggregate(),
+                                   .shown = ShownAxes(table),
+                                   .only = {table.only().begin(), table.only().end()},
+                                   .best_of = {table.best_of().begin(), table.best_of().end()}});
 }
 
 // In a title: what goes into its cells.
@@ -67,10 +70,12 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
     table.set_metric(any.metric());
   }
   const catalog::Metric* metric = catalog::FindMetric(table.metric());
-  if (table.aggregate().empty()) table.set_aggregate(std::string(catalog::UsualAggregate(metric)));
+  // The best of the best of each is the best of all, for which nobody names axes.
+  if (table.aggregate().empty()) table.set_aggregate(table.best_of().empty() ? std::string(catalog::UsualAggregate(metric)) : "mean");
   if (!table.title().empty() && table.title().find(kOver) == std::string::npos) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const SystemSettings settings,
-                   SystemSettings::FetchFor(connection, sweep, ShownAxes(table), {table.only().begin(), table.only().end()}));
+  std::vector<std::string> told_apart = ShownAxes(table);
+  told_apart.insert(told_apart.end(), table.best_of().begin(), table.best_of().end());
+  ASSIGN_OR_RETURN(const SystemSettings settings, SystemSettings::FetchFor(connection, sweep, told_apart, {table.only().begin(), table.only().end()}));
   const std::string over = CellsAreOver(settings, table);
   FillTitle(over, table);
   if (!table.title().empty()) return absl::OkStatus();

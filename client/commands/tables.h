@@ -16,7 +16,7 @@ v1::TableSpec UsualTable(const v1::Sweep& sweep);
 void SayTableTrouble(Session& session, const v1::Sweep& sweep);
 
 // Fills in what a table leaves open: the usual axes, the main metric of the sweep's experiment kind over all lengths, the best value of
-// it, title. `sweep` has its specification.
+// it (the mean where the table has best_of), title. `sweep` has its specification.
 absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table);
 
 absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,

@@ -2,13 +2,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "client/commands/only.h"
 #include "client/commands/varying_settings.h"
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/settings.h"
 
 namespace longreach::client {
+namespace {
+
+// "seeds, encodings and tasks".
+std::string InOnePhrase(std::vector<std::string> words) {
+  const std::string last = words.back();
+  words.pop_back();
+  return words.empty() ? last : fmt::format("{} and {}", Join(words, ", "), last);
+}
+
+// There are several values of the axis in some place of those that the axes `shown` have.
+bool IsChosen(const SystemSettings& settings, const std::string& axis, const std::vector<std::string>& shown, const std::vector<std::string>& only) {
+  if (IsSettingPath(axis)) return std::ranges::count(VaryingSettings(settings, only), axis) > 0;
+  std::vector<std::string> with_axis = shown;
+  with_axis.push_back(axis);
+  return AggregatedAxes(settings, shown, only) != AggregatedAxes(settings, with_axis, only);
+}
+
+// A path is called what it is.
+std::string AxisInWords(std::string axis) {
+  if (!IsSettingPath(axis)) std::ranges::replace(axis, '_', ' ');
+  return axis;
+}
+
+}  // namespace
 
 std::string WithUnit(std::string_view name, std::string_view unit) {
   return unit.empty() ? std::string(name) : fmt::format("{} ({})", name, unit);
@@ -28,12 +55,18 @@ std::string AtLength(int length, const std::vector<std::string>& only) {
 }
 
 std::string AggregatedOver(const SystemSettings& settings, const Aggregation& how) {
-  std::vector<std::string> axes = AggregatedAxes(settings, how.shown, how.only);
-  if (axes.empty()) return "";
-  const std::string_view aggregate = catalog::AggregateInWords(how.aggregate);
-  const std::string last = axes.back();
-  axes.pop_back();
-  return axes.empty() ? fmt::format("{} over {}", aggregate, last) : fmt::format("{} over {} and {}", aggregate, Join(axes, ", "), last);
+  // What is aggregated has one value of each axis that the best is chosen of, as if its values had places.
+  std::vector<std::string> shown = how.shown;
+  std::vector<std::string> chosen;
+  for (const std::string& axis : how.best_of) {
+    if (IsChosen(settings, axis, shown, how.only)) chosen.push_back(AxisInWords(axis));
+    shown.push_back(axis);
+  }
+  const std::vector<std::string> axes = AggregatedAxes(settings, shown, how.only);
+  std::vector<std::string> parts;
+  if (!axes.empty()) parts.push_back(fmt::format("{} over {}", catalog::AggregateInWords(how.aggregate), InOnePhrase(axes)));
+  if (!chosen.empty()) parts.push_back("at the best " + InOnePhrase(std::move(chosen)));
+  return Join(parts, " ");
 }
 
 }  // namespace longreach::client

@@ -22,8 +22,10 @@ struct Aggregation {
   std::string aggregate;           // max, min, mean or median.
   std::vector<std::string> shown;  // Axes whose values have places of their own.
   std::vector<std::string> only;   // As TableSpec::only.
+  std::vector<std::string> best_of = {};  // As TableSpec::best_of.
 };
-// "maximum over seeds and learning rates": of the other axes those of which a value has several. Empty: it is of one job.
+// "maximum over seeds and learning rates": of the other axes those of which a value has several. "mean over seeds at the best learning rate":
+// of those of `best_of` too. Empty: it is of one job.
 std::string AggregatedOver(const SystemSettings& settings, const Aggregation& how);
 
 }  // namespace longreach::client

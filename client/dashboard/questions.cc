@@ -38,7 +38,7 @@ const std::vector<Question>& Questions() {
        {"sweep"},
        {"metric", "x", "y", "lines", "panels", "points", "x-length", "aggregate", "length", "slice", "only", "step-bins"},
        {"log", "bits"}},
-      {"/api/results", {"results"}, {"sweep"}, {"rows", "columns", "metric", "aggregate", "length", "slice", "only", "step-bins"}, {"bits"}},
+      {"/api/results", {"results"}, {"sweep"}, {"rows", "columns", "metric", "aggregate", "best-of", "length", "slice", "only", "step-bins"}, {"bits"}},
       {"/api/status", {"status"}, {"sweep"}},
       {"/api/sweeps", {"sweeps"}},
       {"/api/values", {"list", "values"}, {"sweep"}},

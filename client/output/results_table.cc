@@ -333,6 +333,8 @@ std::string AsCsv(const Table& table, const v1::TableSpec& spec, const std::stri
   for (const char* key : {"unit", "published", "best", "jobs", "succeeded", "diverged", "failed", "measured_jobs", "median", "deviation", "published_text"}) {
     grid.columns.push_back({.key = key});
   }
+  const bool best_of = several || !spec.best_of().empty();
+  if (best_of) grid.columns.push_back({.key = "best_of"});
   for (int r = 0; r < table.rows_size(); ++r) {
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
@@ -357,6 +359,7 @@ std::string AsCsv(const Table& table, const v1::TableSpec& spec, const std::stri
                                             number_or_missing(cell.has_deviation(), cell.deviation()),
                                             cell.published_text().empty() ? MissingCell() : TextCell(cell.published_text())};
       line.insert(line.end(), values.begin(), values.end());
+      if (best_of) line.push_back(cell.best_of().empty() ? MissingCell() : TextCell(cell.best_of()));
     }
   }
   return GridAsCsv(grid, header);

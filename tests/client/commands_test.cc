@@ -144,6 +144,9 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"results", "last", "--rows", "task", "--columns", "task"}, "both 'task'");
   refused({"results", "last", "--rows", "seed,task", "--columns", "encoding,task"}, "--rows and --columns are both 'task'");
   refused({"results", "last", "--rows", "task,seed,task"}, "--rows names 'task' twice");
+  refused({"results", "last", "--best-of", "learning_rat"}, "--best-of: unknown value 'learning_rat'\n  did you mean 'learning_rate'?");
+  refused({"results", "last", "--best-of", "length"}, "--best-of: unknown value 'length'");
+  refused({"results", "last", "--best-of", "seed,seed"}, "--best-of names 'seed' twice");
   refused({"results", "last", "--columns", "seed,tsk"}, "--columns: unknown value 'tsk'\n  did you mean 'task'?");
   refused({"results", "last", "--columns", ",seed"}, "--columns: ',seed' lacks an axis beside a ','\n  write several as task,system");
   refused({"run", "quickstart", "--threads", "0"}, "--threads");

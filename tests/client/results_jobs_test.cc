@@ -131,7 +131,7 @@ TEST_F(ResultsJobsTest, JobsAsksForWhatIsNamedAndForAllElse) {
 }
 
 TEST_F(ResultsJobsTest, WhatSaysHowATableIsMadeIsRefusedBesideJobs) {
-  for (const std::vector<std::string>& option : {std::vector<std::string>{"--rows", "task"}, {"--columns", "task"}, {"--aggregate", "mean"},
+  for (const std::vector<std::string>& option : {std::vector<std::string>{"--rows", "task"}, {"--columns", "task"}, {"--aggregate", "mean"}, {"--best-of", "seed"},
                                                  {"--published"}, {"--table", "table-b1"}, {"--bits"}}) {
     std::vector<std::string> line = {"results", "last", "--jobs"};
     line.insert(line.end(), option.begin(), option.end());

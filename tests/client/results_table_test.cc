@@ -152,6 +152,25 @@ TEST(ResultsTableTest, CsvHasALineForEachCellWithFullPrecision) {
   EXPECT_NE(csv.find("reverse_string,log_kerple:randomized,,%,,false,9,0,0,0,0,,,\n"), std::string::npos);
 }
 
+TEST(ResultsTableTest, CsvSaysWhatACellIsTheBestOfWhereItIs) {
+  v1::TableSpec spec = Spec();
+  v1::Table table = Example();
+  table.mutable_cells(0)->set_best_of("0.001");
+  table.mutable_cells(1)->set_best_of("0.001,2");
+  EXPECT_EQ(RenderResults(table, spec, Format::kCsv, {}).find("best_of"), std::string::npos);
+
+  spec.add_best_of("learning_rate");
+  const std::string csv = RenderResults(table, spec, Format::kCsv, {});
+  EXPECT_NE(csv.find(",published_text,best_of\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\neven_pairs,log_kerple,81.24,%,69.3,false,9,9,0,0,8,,,,0.001\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",,,,\"0.001,2\"\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\nreverse_string,log_kerple:randomized,,%,,false,9,0,0,0,0,,,,\n"), std::string::npos) << csv;
+  EXPECT_EQ(nlohmann::json::parse(RenderResults(table, spec, Format::kJson, {}))["cells"][0]["best_of"], "0.001");
+
+  // Those of several sweeps have the same columns, whatever each is of.
+  EXPECT_NE(RenderResults(Example(), Spec(), Format::kCsv, {.sweep = "small"}).find(",published_text,best_of\n"), std::string::npos);
+}
+
 TEST(ResultsTableTest, CsvHasAColumnForEachOfSeveralAxes) {
   v1::TableSpec spec;
   spec.set_rows("task,model.data");

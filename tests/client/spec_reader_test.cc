@@ -215,6 +215,13 @@ TEST(SpecReaderTest, ErrorsHoldNothingThatATerminalObeys) {
   EXPECT_THAT(Refusal("name: !<a%1b> x\n"), Not(HasSubstr("\x1b")));
 }
 
+TEST(SpecReaderTest, ATableIsTheBestOfAnAxisOrOfSeveral) {
+  EXPECT_THAT(Read("table: {best_of: learning_rate}\n").table.best_of(), ElementsAre("learning_rate"));
+  EXPECT_THAT(Read("table: {best_of: [learning_rate, model.layers]}\n").table.best_of(), ElementsAre("learning_rate", "model.layers"));
+  EXPECT_THAT(Refusal("table: {best_off: learning_rate}\n"), HasSubstr("unknown field 'best_off'\n  did you mean 'best_of'?"));
+  EXPECT_THAT(Refusal("table: {best_of: {learning_rate: 1}}\n"), HasSubstr("table.best_of: fields where a value belongs"));
+}
+
 TEST(SpecReaderTest, FollowsAliasesWithinBounds) {
   const SweepFile file = Read("axes: {task: &t [even_pairs, odds_first]}\ntable: {row_order: *t}\n");
   EXPECT_THAT(file.table.row_order(), ElementsAre("even_pairs", "odds_first"));

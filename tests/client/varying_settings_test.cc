@@ -116,6 +116,22 @@ TEST(VaryingSettingsTest, WhatAValueAggregatesOver) {
   EXPECT_EQ(over({"encoding", "seed"}, {"training.batch_size=8", "model.layers=1"}), "");
 }
 
+TEST(VaryingSettingsTest, WhatAValueIsTheBestOf) {
+  v1::SweepSpec spec = GridSweep();
+  const auto over = [&spec](const std::vector<std::string>& shown, const std::vector<std::string>& best_of, const std::vector<std::string>& only = {}) {
+    return AggregatedOver(SystemSettings(spec), {.aggregate = "mean", .shown = shown, .only = only, .best_of = best_of});
+  };
+  EXPECT_EQ(over({"system", "task"}, {"learning_rate"}), "mean over seeds") << "there is one rate, or a default";
+  for (const double rate : {1e-4, 1e-3}) spec.mutable_axes()->add_learning_rate(rate);
+  EXPECT_EQ(over({"system", "task"}, {}), "mean over seeds and learning rates");
+  EXPECT_EQ(over({"system", "task"}, {"learning_rate"}), "mean over seeds at the best learning rate");
+  EXPECT_EQ(over({"system", "task"}, {"learning_rate"}, {"seed=1"}), "at the best learning rate");
+  EXPECT_EQ(over({"system", "task"}, {"learning_rate"}, {"learning_rate=0.001"}), "mean over seeds");
+  EXPECT_EQ(over({"encoding", "task"}, {"system", "learning_rate"}), "mean over seeds at the best system and learning rate");
+  EXPECT_EQ(over({"encoding", "learning_rate"}, {"model.layers"}), "mean over seeds and training.batch_size at the best model.layers");
+  EXPECT_EQ(over({"encoding", "learning_rate"}, {"model.layers", "training.batch_size", "seed"}), "at the best model.layers, training.batch_size and seed");
+}
+
 TEST(VaryingSettingsTest, SystemsThatDifferInMoreThanAGridAreCalledSo) {
   v1::SweepSpec spec = GridSweep();
   v1::System& other = *spec.add_systems();

@@ -1,4 +1,7 @@
 """Jobs that compute nothing: they go the way of all others, each as an attempt of its own, and each has its own result."""
+import csv
+import io
+
 import grpc
 import pytest
 
@@ -34,6 +37,37 @@ def test_a_worker_answers_them_without_its_trainer(home, scheduler):
     check_ledger(home, scheduler.store)
     assert_each_once(scheduler.store, 1000)
     assert query(scheduler.store, "SELECT count(*) FROM attempts WHERE engine = 'noop' AND outcome = 'succeeded'") == [(1000,)]
+
+
+@harness.needs_worker
+def test_the_mean_over_seeds_at_the_best_learning_rate_is_that_of_all_rates_which_is_the_highest(home, scheduler):
+    Worker(home, scheduler)
+    submitted = run_cli(home, "submit", "noop", "--set", "seed=0..2", "--set", "learning_rate=1e-4,1e-3", scheduler=scheduler)
+    assert submitted.code == 0, submitted
+    assert run_cli(home, "wait", "noop", scheduler=scheduler).code == 0
+
+    def lines(*options):
+        table = run_cli(home, "results", "noop", "--rows", "task", *options, "-o", "csv", scheduler=scheduler)
+        assert table.code == 0, table
+        return list(csv.DictReader(io.StringIO(table.out)))
+
+    by_rate = {}
+    for line in lines("--columns", "encoding,learning_rate", "--aggregate", "mean"):
+        by_rate.setdefault((line["task"], line["encoding"]), []).append((float(line["echo"]), float(line["learning_rate"]), float(line["deviation"])))
+    assert [len(rates) for rates in by_rate.values()] == [2] * 4
+    expected = {place: max(rates) for place, rates in by_rate.items()}
+
+    best = run_cli(home, "results", "noop", "--best-of", "learning_rate", "-o", "json", scheduler=scheduler)
+    assert best.code == 0, best
+    table = best.json()
+    assert table["title"].endswith(", mean over seeds at the best learning rate"), table
+    places = [(row["key"], column["key"]) for row in table["rows"] for column in table["columns"]]
+    found = {place: (cell["measured"], float(cell["best_of"]), cell["deviation"]) for place, cell in zip(places, table["cells"])}
+    assert found == {place: pytest.approx(values) for place, values in expected.items()}
+    assert {cell["measured_jobs"] for cell in table["cells"]} == {3}
+
+    as_csv = lines("--columns", "encoding", "--best-of", "learning_rate")
+    assert {(line["task"], line["encoding"]): float(line["best_of"]) for line in as_csv} == {place: rate for place, (_, rate, _) in expected.items()}
 
 
 @harness.needs_worker
