@@ -133,7 +133,7 @@ class Completer {
     if (what == "FILE" || what == "PATH" || what == "OTHER" || what == "ADDR" || what == "DIR") lines_.emplace_back(":files");
     if (what == "FORMAT") OfferAll({"table", "json", "csv", "markdown", "latex"});
     if (what == "WHEN") OfferAll({"auto", "always", "never"});
-    if (what == "AXIS") {
+    if (what == "AXIS" || what == "AXIS[,AXIS...]") {
       OfferAll(catalog::TableAxes());
       OfferAll(SettingPaths());
     }

@@ -45,6 +45,7 @@ TEST(CompletionTest, OffersSubcommandsOptionsAndTheirValues) {
   EXPECT_THAT(Offered({"results", "last", "--pub"}), ElementsAre("--published"));
   EXPECT_THAT(Offered({"results", "--sto"}), ElementsAre("--store"));
   EXPECT_THAT(Offered({"results", "--aggregate", "m"}), ElementsAre("max", "min", "mean", "median"));
+  for (const char* option : {"--rows", "--columns", "--best-of"}) EXPECT_THAT(Offered({"results", option, "learning"}), ElementsAre("learning_rate")) << "the first of several axes";
   EXPECT_THAT(Offered({"-o", "j"}), ElementsAre("json"));
   EXPECT_THAT(Offered({"jobs", "last", "--state", "f"}), ElementsAre("failed"));
   EXPECT_THAT(Offered({"jobs", "last", "--state", ""}), AllOf(Contains("running"), Not(Contains("leased"))));
