@@ -54,8 +54,13 @@ absl::Status In(const std::string& what, const absl::Status& status) {
   return absl::FailedPreconditionError(fmt::format("{}: {}", what, std::string(status.message())));
 }
 
+// An authority's end is that of all that it has signed.
+std::string HowToRenew(const CertificateInfo& info) {
+  return info.authority ? "make a new one, with all certificates anew, with 'longreach certs init'" : "make a new one with 'longreach certs issue'";
+}
+
 std::string Expired(const CertificateInfo& info, const std::string& what) {
-  return fmt::format("{} expired on {}; make a new one with 'longreach certs issue'", what, Day(info.until));
+  return fmt::format("{} expired on {}; {}", what, Day(info.until), HowToRenew(info));
 }
 
 }  // namespace
@@ -80,7 +85,7 @@ std::string EndOfCertificate(const std::string& pem, const std::string& what, st
   if (!info.ok()) return "";
   if (now > info->until) return Expired(*info, what);
   if (info->until - now > std::min<std::chrono::seconds>(kAhead, (info->until - info->from) / 5)) return "";
-  return fmt::format("{} expires on {}; make a new one with 'longreach certs issue' before", what, Day(info->until));
+  return fmt::format("{} expires on {}; {} before", what, Day(info->until), HowToRenew(*info));
 }
 
 absl::StatusOr<Credentials> ReadCredentials(const CredentialFiles& files) {

@@ -84,6 +84,8 @@ TEST_F(CredentialsTest, TheEndOfACertificateIsToldWhileThereIsTimeToRenewIt) {
   EXPECT_THAT(end(10, days(9)), HasSubstr("expires on"));
   EXPECT_THAT(end(10, days(11)), HasSubstr("expired on"));
   EXPECT_EQ(EndOfCertificate("nothing", "certificate it", {}), "");
+  const CertificateInfo authority = *ReadCertificate(authority_.certificate);
+  EXPECT_THAT(EndOfCertificate(authority_.certificate, "the authority", authority.until + days(1)), HasSubstr("with all certificates anew, with 'longreach certs init'"));
 }
 
 TEST_F(CredentialsTest, NothingGoesToAnotherMachineInTheClear) {
