@@ -54,6 +54,7 @@ bool CellJobs::Add(const TableJob& job, const std::string& group, double factor)
 }
 
 std::map<std::string, CellJobs::Group>::const_iterator CellJobs::Best(std::string_view aggregate, bool higher) const {
+  if (groups.size() < 2) return groups.begin();
   auto best = groups.end();
   double of_best = 0;
   for (auto group = groups.begin(); group != groups.end(); ++group) {
