@@ -69,9 +69,7 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
     ASSIGN_OR_RETURN(const v1::Table any, FetchTable(connection, sweep.id(), table));
     table.set_metric(any.metric());
   }
-  const catalog::Metric* metric = catalog::FindMetric(table.metric());
-  // The best of the best of each is the best of all, for which nobody names axes.
-  if (table.aggregate().empty()) table.set_aggregate(table.best_of().empty() ? std::string(catalog::UsualAggregate(metric)) : "mean");
+  SetUsualAggregate(table);
   if (!table.title().empty() && table.title().find(kOver) == std::string::npos) return absl::OkStatus();
   std::vector<std::string> told_apart = ShownAxes(table);
   told_apart.insert(told_apart.end(), table.best_of().begin(), table.best_of().end());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
 #include "proto/types/axis_list.h"
 #include "proto/types/settings.h"
 
@@ -54,6 +55,11 @@ void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table) {
   } else if (table.columns().empty()) {
     table.set_columns(SideBeside(spec, table.rows(), tasks, encodings, {column}));
   }
+}
+
+void SetUsualAggregate(v1::TableSpec& table) {
+  if (!table.aggregate().empty()) return;
+  table.set_aggregate(table.best_of().empty() ? std::string(catalog::UsualAggregate(catalog::FindMetric(table.metric()))) : "mean");
 }
 
 }  // namespace longreach

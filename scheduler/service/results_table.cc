@@ -80,7 +80,7 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   const bool by_step = table.IsAxis(kStepAxis);
   if (full.metric().empty()) full.set_metric(std::string(by_step ? kTrainingLoss : main_metric));
   table.metric_ = catalog::FindMetric(full.metric());
-  if (full.aggregate().empty()) full.set_aggregate(full.best_of().empty() ? std::string(catalog::UsualAggregate(table.metric_)) : "mean");
+  SetUsualAggregate(full);
 
   if (!IsKnown(catalog::Aggregates(), full.aggregate())) {
     return RefuseWord("table.aggregate", "aggregate", full.aggregate(), catalog::Aggregates());
