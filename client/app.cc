@@ -222,6 +222,7 @@ std::unique_ptr<AppTree> BuildApp() {
       "Each of --scheduler, --store, --output, --color, --ca, --certificate, --key and --token-file may also be set as\n"
       "LONGREACH_SCHEDULER, ..., LONGREACH_TOKEN_FILE or (scheduler, ..., token_file) in\n"
       "~/.config/longreach/config.yaml; a flag wins over the environment, and that over the file.\n"
+      "'longreach config show' says which value each has, and who says so.\n"
       "Exit codes: 0 done, 1 some job failed or refused, 2 usage, 3 scheduler not reachable, 4 not found, 5 not allowed,\n"
       "6 wait timed out, 130 interrupted, 141 nobody reads the answer on.\n\n"
       "Examples:\n"

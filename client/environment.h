@@ -22,6 +22,9 @@ struct Environment {
   std::filesystem::path binaries;
 };
 
+// The Python that draws figures (figure/vega_renderer.h).
+inline constexpr const char* kPythonVariable = "LONGREACH_PYTHON";
+
 // This process's.
 Environment ProcessEnvironment();
 

@@ -6,8 +6,10 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "client/errors.h"
@@ -25,6 +27,10 @@ struct Value {
 };
 
 using Level = std::map<std::string, Value>;
+// Flags, environment, config file: the strongest first.
+using Levels = std::array<Level, 3>;
+
+constexpr const char* kTokenVariable = "LONGREACH_TOKEN";
 
 const std::vector<std::string>& SettingNames() {
   static const std::vector<std::string> names = {"scheduler", "store", "output", "color",
@@ -35,7 +41,10 @@ const std::vector<std::string>& SettingNames() {
 Level FromFlags(const GlobalFlags& flags) {
   Level level;
   const auto add = [&level](const char* name, const std::optional<std::string>& value) {
-    if (value.has_value()) level[name] = {*value, fmt::format("--{}", name)};
+    if (!value.has_value()) return;
+    std::string flag = fmt::format("--{}", name);
+    std::ranges::replace(flag, '_', '-');
+    level[name] = {*value, flag};
   };
   add("scheduler", flags.scheduler);
   add("store", flags.store);
@@ -68,14 +77,20 @@ bool IsBlank(const std::string& text) {
   return true;
 }
 
-absl::StatusOr<Level> FromFile(const Environment& environment) {
-  const std::string folder = environment.variable("XDG_CONFIG_HOME");
-  const std::string home = environment.variable("HOME");
-  if (folder.empty() && home.empty()) return Level{};
-  const std::filesystem::path path =
-      (folder.empty() ? std::filesystem::path(home) / ".config" : std::filesystem::path(folder)) /
-      "longreach" / "config.yaml";
+std::filesystem::path PathOfConfigFile(const Environment& environment) {
+  const std::filesystem::path folder = environment.variable("XDG_CONFIG_HOME");
+  const std::filesystem::path home = environment.variable("HOME");
+  if (folder.empty() && home.empty()) return {};
+  return (folder.empty() ? home / ".config" : folder) / "longreach" / "config.yaml";
+}
+
+// `found` becomes what there is of the file.
+absl::StatusOr<Level> FromFile(const Environment& environment, ConfigFile& found) {
+  const std::filesystem::path path = PathOfConfigFile(environment);
+  if (path.empty()) return Level{};
   std::ifstream file(path, std::ios::binary);
+  std::error_code error;
+  found = {.path = path.string(), .exists = std::filesystem::exists(path, error) || error, .read = file.is_open()};
   if (!file) return Level{};
   std::ostringstream text;
   text << file.rdbuf();
@@ -92,9 +107,39 @@ absl::StatusOr<Level> FromFile(const Environment& environment) {
     if (value.kind != YamlNode::Kind::kScalar) {
       return tree.ErrorAt(value.place, fmt::format("{}: expected one value", entry.key));
     }
-    level[entry.key] = {value.text, fmt::format("{}:{}", path.string(), value.place.line)};
+    level[entry.key] = {value.text, fmt::format("{}:{}:{}", path.string(), value.place.line, value.place.column)};
   }
   return level;
+}
+
+std::optional<Value> StrongestOf(const Levels& levels, const std::string& name) {
+  for (const Level& level : levels) {
+    if (const auto at = level.find(name); at != level.end()) return at->second;
+  }
+  return std::nullopt;
+}
+
+// Of all that say something of it, the strongest first.
+std::vector<std::string> OriginsOf(const Levels& levels, const std::string& name) {
+  std::vector<std::string> origins;
+  for (const Level& level : levels) {
+    if (const auto at = level.find(name); at != level.end()) origins.push_back(at->second.origin);
+  }
+  return origins;
+}
+
+SettingInForce InForce(const Levels& levels, const std::string& name, std::string value) {
+  SettingInForce setting{.name = name, .value = std::move(value), .source = kDefaultSource};
+  const std::vector<std::string> origins = OriginsOf(levels, name);
+  if (origins.empty()) return setting;
+  setting.source = origins.front();
+  setting.passed_over.assign(std::next(origins.begin()), origins.end());
+  return setting;
+}
+
+// What has no value, as `source` says something that excludes it.
+SettingInForce Excluded(const Levels& levels, const std::string& name, const std::string& source) {
+  return {.name = name, .value = "", .source = source, .passed_over = OriginsOf(levels, name)};
 }
 
 absl::StatusOr<std::string> NormalAddress(const Value& value) {
@@ -135,37 +180,8 @@ absl::StatusOr<Format> FormatOf(const Value& value) {
       JoinHints(DidYouMean(value.text, names), fmt::format("there are: {}", Join(names, ", "))));
 }
 
-absl::Status ApplyColor(const std::optional<Value>& value, const Environment& environment,
-                        Settings& settings) {
-  const std::string choice = value.has_value() ? value->text : "auto";
-  if (choice != "auto" && choice != "always" && choice != "never") {
-    return UsageError(fmt::format("{}: unknown choice '{}'", value->origin, Printable(choice)),
-                      "write auto, always or never");
-  }
-  const bool plain = !environment.variable("NO_COLOR").empty() || environment.variable("TERM") == "dumb";
-  settings.color_out = choice == "always" || (choice == "auto" && environment.out_is_terminal && !plain);
-  settings.color_err = choice == "always" || (choice == "auto" && environment.err_is_terminal && !plain);
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environment& environment) {
-  ASSIGN_OR_RETURN(const Level from_file, FromFile(environment));
-  // The strongest first.
-  const std::array<Level, 3> levels = {FromFlags(flags), FromVariables(environment), from_file};
-  const auto find = [&levels](const std::string& name) -> std::optional<Value> {
-    for (const Level& level : levels) {
-      if (const auto at = level.find(name); at != level.end()) return at->second;
-    }
-    return std::nullopt;
-  };
-
-  Settings settings;
-  settings.quiet = flags.quiet;
-  settings.place_by_flag = flags.scheduler.has_value() || flags.store.has_value();
-  // A store and a scheduler are two answers to one question: the strongest level that has one of them
-  // decides.
+// A store and a scheduler are two answers to one question: the strongest level that has one of them decides.
+absl::Status ApplyPlace(const Levels& levels, const Environment& environment, Settings& settings) {
   for (const Level& level : levels) {
     const auto scheduler = level.find("scheduler");
     const auto store = level.find("store");
@@ -178,27 +194,92 @@ absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environ
     if (scheduler != level.end()) {
       ASSIGN_OR_RETURN(settings.scheduler, NormalAddress(scheduler->second));
       settings.scheduler_named = true;
+      settings.in_force.push_back(InForce(levels, "scheduler", settings.scheduler));
+      settings.in_force.push_back(Excluded(levels, "store", scheduler->second.origin));
+      return absl::OkStatus();
     }
     if (store != level.end()) {
       if (store->second.text.empty()) {
         return UsageError(fmt::format("{}: no file named", store->second.origin));
       }
       settings.store = FromHome(store->second.text, environment);
+      settings.in_force.push_back(Excluded(levels, "scheduler", store->second.origin));
+      settings.in_force.push_back(InForce(levels, "store", settings.store));
+      return absl::OkStatus();
     }
-    if (scheduler != level.end() || store != level.end()) break;
   }
-  if (const std::optional<Value> output = find("output"); output.has_value()) {
+  settings.in_force.push_back(InForce(levels, "scheduler", settings.scheduler));
+  settings.in_force.push_back(InForce(levels, "store", ""));
+  return absl::OkStatus();
+}
+
+absl::Status ApplyColor(const Levels& levels, const Environment& environment, Settings& settings) {
+  const std::optional<Value> value = StrongestOf(levels, "color");
+  const std::string choice = value.has_value() ? value->text : "auto";
+  if (choice != "auto" && choice != "always" && choice != "never") {
+    return UsageError(fmt::format("{}: unknown choice '{}'", value->origin, Printable(choice)),
+                      "write auto, always or never");
+  }
+  const bool no_color = !environment.variable("NO_COLOR").empty();
+  const bool plain = no_color || environment.variable("TERM") == "dumb";
+  settings.color_out = choice == "always" || (choice == "auto" && environment.out_is_terminal && !plain);
+  settings.color_err = choice == "always" || (choice == "auto" && environment.err_is_terminal && !plain);
+  settings.in_force.push_back(InForce(levels, "color", choice));
+  // With auto the terminal decides, and these two before it.
+  if (choice == "auto" && plain) {
+    settings.in_force.back() = {.name = "color", .value = "never", .source = no_color ? "NO_COLOR" : "TERM", .passed_over = OriginsOf(levels, "color")};
+  }
+  return absl::OkStatus();
+}
+
+// A token and a file of one are two answers to one question, too.
+void ApplyCredentials(const Levels& levels, const Environment& environment, Settings& settings) {
+  access::CredentialFiles& files = settings.credentials;
+  for (const auto& [name, path] : {std::pair("ca", &files.ca), std::pair("certificate", &files.certificate), std::pair("key", &files.key),
+                                   std::pair("token_file", &files.token_file)}) {
+    if (const std::optional<Value> value = StrongestOf(levels, name); value.has_value()) *path = FromHome(value->text, environment);
+    settings.in_force.push_back(InForce(levels, name, *path));
+  }
+  SettingInForce shown{.name = "token", .value = "", .source = kDefaultSource};
+  // The token itself has no flag, which every process could see, and no line in a file that is not its own.
+  if (const std::string token = environment.variable(kTokenVariable); !token.empty()) {
+    if (const auto flag = levels.front().find("token_file"); flag != levels.front().end()) {
+      shown.source = flag->second.origin;
+      shown.passed_over = {kTokenVariable};
+    } else {
+      files.token = token;
+      shown.value = kSecretIsSet;
+      shown.source = kTokenVariable;
+      settings.in_force.back() = Excluded(levels, "token_file", kTokenVariable);
+    }
+  }
+  settings.in_force.push_back(std::move(shown));
+}
+
+// What has no place in the config file.
+void NoteOthers(const GlobalFlags& flags, const Environment& environment, Settings& settings) {
+  settings.in_force.push_back({.name = "quiet", .value = flags.quiet ? "true" : "false", .source = flags.quiet ? "--quiet" : kDefaultSource});
+  const std::string python = environment.variable(kPythonVariable);
+  settings.in_force.push_back({.name = "python", .value = python, .source = python.empty() ? kDefaultSource : kPythonVariable});
+}
+
+}  // namespace
+
+absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environment& environment) {
+  Settings settings;
+  ASSIGN_OR_RETURN(Level from_file, FromFile(environment, settings.config_file));
+  const Levels levels = {FromFlags(flags), FromVariables(environment), std::move(from_file)};
+  settings.quiet = flags.quiet;
+  settings.place_by_flag = flags.scheduler.has_value() || flags.store.has_value();
+  RETURN_IF_ERROR(ApplyPlace(levels, environment, settings));
+  if (const std::optional<Value> output = StrongestOf(levels, "output"); output.has_value()) {
     ASSIGN_OR_RETURN(settings.format, FormatOf(*output));
     settings.format_by_flag = flags.output.has_value();
   }
-  for (const auto& [name, path] : {std::pair("ca", &settings.credentials.ca), std::pair("certificate", &settings.credentials.certificate),
-                                   std::pair("key", &settings.credentials.key),
-                                   std::pair("token_file", &settings.credentials.token_file)}) {
-    if (const std::optional<Value> value = find(name); value.has_value()) *path = FromHome(value->text, environment);
-  }
-  // The token itself has no flag, which every process could see, and no line in a file that is not its own.
-  if (!flags.token_file.has_value()) settings.credentials.token = environment.variable("LONGREACH_TOKEN");
-  RETURN_IF_ERROR(ApplyColor(find("color"), environment, settings));
+  settings.in_force.push_back(InForce(levels, "output", std::string(FormatName(settings.format))));
+  RETURN_IF_ERROR(ApplyColor(levels, environment, settings));
+  ApplyCredentials(levels, environment, settings);
+  NoteOthers(flags, environment, settings);
   return settings;
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client/environment.h"
 #include "client/output/grid.h"
@@ -28,6 +29,25 @@ struct GlobalFlags {
   bool quiet = false;
 };
 
+// A setting as it holds, and who says so.
+struct SettingInForce {
+  std::string name;   // As the config file has it.
+  std::string value;  // As commands take it; empty: none. Of a token, only that there is one.
+  // "--scheduler", "LONGREACH_SCHEDULER", or a place in the config file, PATH:LINE:COLUMN. Nobody: kDefaultSource. What has no value because something
+  // that excludes it is set has that one's.
+  std::string source = {};
+  std::vector<std::string> passed_over = {};  // The others that say something of it, which do not count; the strongest first.
+};
+
+inline constexpr const char* kDefaultSource = "default";
+inline constexpr const char* kSecretIsSet = "set";
+
+struct ConfigFile {
+  std::string path;     // Empty: neither XDG_CONFIG_HOME nor HOME says where it would be.
+  bool exists = false;  // Or may do so, where its folder cannot be looked into.
+  bool read = false;
+};
+
 struct Settings {
   // host:port or unix:PATH.
   std::string scheduler = kDefaultScheduler;
@@ -45,6 +65,9 @@ struct Settings {
   bool color_out = false;
   bool color_err = false;
   bool quiet = false;
+  // The same for people ('longreach config show'), each that there is.
+  std::vector<SettingInForce> in_force;
+  ConfigFile config_file;
 };
 
 // INVALID_ARGUMENT: a value that is not admitted, with where it came from; --scheduler together with

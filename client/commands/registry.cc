@@ -8,6 +8,7 @@
   X(compare)               \
   X(complete)              \
   X(completion)            \
+  X(config)                \
   X(dashboard)             \
   X(data)                  \
   X(drain)                 \

@@ -16,7 +16,7 @@ namespace {
 
 // Whether a command, without the program's name, is one of a store, and does not say of which.
 bool AsksAStore(std::string_view command) {
-  constexpr std::string_view kOthers[] = {"data", "list", "certs", "completion", "version", "reference"};
+  constexpr std::string_view kOthers[] = {"data", "list", "certs", "completion", "config", "version", "reference"};
   const std::string_view word = command.substr(0, command.find(' '));
   return !word.starts_with('-') && std::ranges::find(kOthers, word) == std::end(kOthers) && command.find("--store") == command.npos &&
          command.find("--scheduler") == command.npos;

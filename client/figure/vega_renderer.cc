@@ -42,7 +42,7 @@ with open(picture, "wb") as file:
 
 // Where the package may be, in the order in which it is looked for.
 std::vector<std::filesystem::path> Pythons(const Environment& environment) {
-  const std::string named = environment.variable("LONGREACH_PYTHON");
+  const std::string named = environment.variable(kPythonVariable);
   if (!named.empty()) return {named};
   std::vector<std::filesystem::path> pythons;
   const auto add = [&pythons](const std::filesystem::path& python) {

@@ -26,6 +26,20 @@ absl::StatusOr<Settings> Resolve(const GlobalFlags& flags,
   return ResolveSettings(flags, environment);
 }
 
+// "VALUE by SOURCE", and what was passed over, of a setting that is in force.
+std::string Said(const absl::StatusOr<Settings>& settings, const std::string& name) {
+  EXPECT_TRUE(settings.ok()) << settings.status();
+  if (!settings.ok()) return "";
+  std::string said;
+  for (const SettingInForce& one : settings->in_force) {
+    if (one.name != name) continue;
+    EXPECT_EQ(said, "") << name << " is there twice";
+    said = one.value + " by " + one.source;
+    for (const std::string& other : one.passed_over) said += ", over " + other;
+  }
+  return said;
+}
+
 class ConfigFileTest : public ::testing::Test {
  protected:
   ConfigFileTest() { std::filesystem::create_directories(home_.path() / ".config" / "longreach"); }
@@ -58,6 +72,53 @@ TEST_F(ConfigFileTest, ATokenIsNoSettingOfAFileAndGivesWayToAFlag) {
   EXPECT_EQ(Resolve(flags, {{"LONGREACH_TOKEN", "longreach_1"}})->credentials.token, "");
   WriteConfig("token: longreach_1\n");
   EXPECT_FALSE(Resolve({}, {{"HOME", home()}}).ok());
+}
+
+TEST_F(ConfigFileTest, EverySettingSaysWhoSaysSoAndWhoElseWould) {
+  WriteConfig("# mine\nscheduler: from-file:1\noutput:   csv\nca: ~/ca.crt\n");
+  const std::string file = home() + "/.config/longreach/config.yaml";
+  GlobalFlags flags;
+  flags.output = "json";
+
+  const auto settings = Resolve(flags, {{"HOME", home()}, {"LONGREACH_SCHEDULER", "from-env"}, {"LONGREACH_OUTPUT", "markdown"}, {"LONGREACH_PYTHON", "/p/python"}});
+
+  EXPECT_EQ(Said(settings, "scheduler"), "from-env:7070 by LONGREACH_SCHEDULER, over " + file + ":2:12") << "as it is asked, with its port";
+  EXPECT_EQ(Said(settings, "output"), "json by --output, over LONGREACH_OUTPUT, over " + file + ":3:11");
+  EXPECT_EQ(Said(settings, "ca"), home() + "/ca.crt by " + file + ":4:5");
+  EXPECT_EQ(Said(settings, "key"), " by default");
+  EXPECT_EQ(Said(settings, "color"), "auto by default");
+  EXPECT_EQ(Said(settings, "quiet"), "false by default");
+  EXPECT_EQ(Said(settings, "python"), "/p/python by LONGREACH_PYTHON");
+  EXPECT_EQ(settings->config_file.path, file);
+  EXPECT_TRUE(settings->config_file.exists);
+  EXPECT_TRUE(settings->config_file.read);
+}
+
+TEST_F(ConfigFileTest, OfTwoThatExcludeEachOtherOneIsInForce) {
+  WriteConfig("store: ~/b1.db\ntoken_file: file.token\n");
+  const std::string file = home() + "/.config/longreach/config.yaml";
+  EXPECT_EQ(Said(Resolve({}, {{"HOME", home()}}), "store"), home() + "/b1.db by " + file + ":1:8");
+  EXPECT_EQ(Said(Resolve({}, {{"HOME", home()}}), "scheduler"), " by " + file + ":1:8");
+  EXPECT_EQ(Said(Resolve({}, {{"HOME", home()}}), "token_file"), "file.token by " + file + ":2:13");
+  GlobalFlags flags;
+  flags.scheduler = "head";
+  EXPECT_EQ(Said(Resolve(flags, {{"HOME", home()}}), "store"), " by --scheduler, over " + file + ":1:8");
+  EXPECT_EQ(Said(Resolve({}, {}), "scheduler"), "localhost:7070 by default");
+  EXPECT_EQ(Said(Resolve({}, {}), "store"), " by default");
+
+  const auto by_token = Resolve({}, {{"HOME", home()}, {"LONGREACH_TOKEN", "longreach_1"}});
+  EXPECT_EQ(Said(by_token, "token"), "set by LONGREACH_TOKEN") << "never what it is";
+  EXPECT_EQ(Said(by_token, "token_file"), " by LONGREACH_TOKEN, over " + file + ":2:13");
+  flags.token_file = "flag.token";
+  const auto by_flag = Resolve(flags, {{"HOME", home()}, {"LONGREACH_TOKEN", "longreach_1"}});
+  EXPECT_EQ(Said(by_flag, "token"), " by --token-file, over LONGREACH_TOKEN") << "as the flag is written";
+  EXPECT_EQ(Said(by_flag, "token_file"), "flag.token by --token-file, over " + file + ":2:13");
+}
+
+TEST_F(ConfigFileTest, WhetherThereIsAConfigFileIsKnown) {
+  EXPECT_FALSE(Resolve({}, {{"HOME", home()}})->config_file.exists);
+  EXPECT_EQ(Resolve({}, {{"HOME", home()}, {"XDG_CONFIG_HOME", "/nonexistent"}})->config_file.path, "/nonexistent/longreach/config.yaml");
+  EXPECT_EQ(Resolve({}, {})->config_file.path, "");
 }
 
 TEST_F(ConfigFileTest, AStoreMayBeInTheHomeFolder) {
@@ -112,7 +173,7 @@ TEST_F(ConfigFileTest, MistakesInTheFileHaveAPlace) {
   EXPECT_THAT(FormatError(Resolve({}, {{"HOME", home()}}).status()), HasSubstr("expected one value"));
   WriteConfig("scheduler: a:port\n");
   EXPECT_THAT(FormatError(Resolve({}, {{"HOME", home()}}).status()),
-              HasSubstr("config.yaml:1: 'a:port' has no port"));
+              HasSubstr("config.yaml:1:12: 'a:port' has no port"));
 }
 
 TEST_F(ConfigFileTest, AnEmptyFileSetsNothing) {
@@ -163,6 +224,9 @@ TEST(SettingsTest, ColoursOnlyTerminalsThatWantThem) {
   EXPECT_TRUE(Resolve(always, {{"NO_COLOR", "1"}}, false)->color_out);
   EXPECT_FALSE(Resolve(never, {}, true)->color_err);
   EXPECT_EQ(ExitCodeOf(Resolve(wrong, {}).status()), kUsage);
+  EXPECT_EQ(Said(Resolve({}, {{"NO_COLOR", "1"}, {"LONGREACH_COLOR", "auto"}}, true), "color"), "never by NO_COLOR, over LONGREACH_COLOR");
+  EXPECT_EQ(Said(Resolve({}, {{"TERM", "dumb"}}, true), "color"), "never by TERM");
+  EXPECT_EQ(Said(Resolve(always, {{"NO_COLOR", "1"}}, true), "color"), "always by --color");
 }
 
 }  // namespace

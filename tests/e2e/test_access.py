@@ -178,6 +178,38 @@ def test_the_config_file_and_the_environment_name_the_files(home):
     assert as_worker.returncode == 5 and "role worker" in as_worker.stderr, as_worker
 
 
+def test_config_show_says_what_holds_and_who_says_so(home):
+    """Nobody listens anywhere, and no store is made: it asks no one."""
+    def shown(*flags, **variables):
+        done = subprocess.run([BIN / "longreach", "config", "show", "-o", "json", *flags], env={**home.environment(), **variables}, cwd=home.path,
+                              capture_output=True, text=True, timeout=harness.PATIENCE_S)
+        assert done.returncode == 0, done
+        said = json.loads(done.stdout)
+        assert said["schema"] == "longreach/v1"
+        return said["config_file"], {one["name"]: (one["value"], one["source"], one["passed_over"]) for one in said["settings"]}, done.stdout
+
+    config = home.path / "config/longreach/config.yaml"
+    found, settings, _ = shown()
+    assert found == {"path": str(config), "exists": False, "read": False}
+    assert settings["scheduler"] == ("localhost:7070", "default", []) and settings["store"] == (None, "default", [])
+    config.parent.mkdir(parents=True)
+    config.write_text("# mine\nscheduler: head\nca: ~/own/ca.crt\n")
+    found, settings, _ = shown()
+    assert found == {"path": str(config), "exists": True, "read": True}
+    assert settings["scheduler"] == ("head:7070", f"{config}:2:12", []) and settings["ca"] == (f"{home.path}/own/ca.crt", f"{config}:3:5", [])
+    _, settings, _ = shown(LONGREACH_SCHEDULER="other:1")
+    assert settings["scheduler"] == ("other:1", "LONGREACH_SCHEDULER", [f"{config}:2:12"])
+    _, settings, _ = shown("--scheduler", "third:2", LONGREACH_SCHEDULER="other:1")
+    assert settings["scheduler"] == ("third:2", "--scheduler", ["LONGREACH_SCHEDULER", f"{config}:2:12"])
+    _, settings, text = shown("--store", "b1.db", LONGREACH_SCHEDULER="other:1", LONGREACH_TOKEN="longreach_5ec2e7")
+    assert settings["store"] == ("b1.db", "--store", []) and settings["scheduler"] == (None, "--store", ["LONGREACH_SCHEDULER", f"{config}:2:12"])
+    assert settings["token"] == ("set", "LONGREACH_TOKEN", []) and "5ec2e7" not in text
+    assert not (home.path / "b1.db").exists()
+    config.write_text("shceduler: head\n")
+    wrong, elsewhere = run_cli(home, "config", "show"), run_cli(home, "list", "tasks")
+    assert wrong.code == 2 and "config.yaml:1:1: unknown setting 'shceduler'" in wrong.err and wrong.err == elsewhere.err, wrong
+
+
 def test_a_scheduler_of_ones_own_asks_for_nothing(home):
     """What is set for other schedulers does not get between a client and the one it starts itself."""
     certificates = Certificates(home)

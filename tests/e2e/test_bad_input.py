@@ -187,7 +187,7 @@ def test_refuses_a_file_where_a_folder_of_data_sets_belongs(home, command):
     assert "--data-folder or LONGREACH_DATA" in refused.err
 
 
-@pytest.mark.parametrize("command", [["list", "presets"], ["reference"], ["version", "-o", "json"]])
+@pytest.mark.parametrize("command", [["list", "presets"], ["reference"], ["version", "-o", "json"], ["config", "show"]])
 def test_a_reader_that_goes_away_ends_a_command_without_a_word(home, command):
     read, write = os.pipe()
     os.close(read)

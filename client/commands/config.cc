@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "client/commands/command.h"
+#include "client/output/grid.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+// A list in a program's hands, and words in anybody else's.
+GridCell CellOfWords(const std::vector<std::string>& words, bool json) {
+  if (!json) return TextCell(Join(words, ", "));
+  std::vector<std::string> quoted;
+  std::ranges::transform(words, std::back_inserter(quoted), [](const std::string& word) { return JsonText(word); });
+  return {.value = fmt::format("[{}]", Join(quoted, ",")), .is_raw = true};
+}
+
+Grid SettingsGrid(const std::vector<SettingInForce>& settings, bool json) {
+  Grid grid;
+  grid.columns = {{"name", "NAME"}, {"value", "VALUE"}, {"source", "SOURCE"}, {"passed_over", "PASSED OVER"}};
+  for (const SettingInForce& one : settings) {
+    grid.rows.push_back({TextCell(one.name), one.value.empty() ? MissingCell() : TextCell(one.value), TextCell(one.source), CellOfWords(one.passed_over, json)});
+  }
+  return grid;
+}
+
+std::string SentenceOf(const ConfigFile& file) {
+  if (file.path.empty()) return "config file: none, as neither XDG_CONFIG_HOME nor HOME is set";
+  return fmt::format("config file: {}{}", Printable(file.path),
+                     file.read ? "" : file.exists ? ", which cannot be read and is passed over" : ", which is not there");
+}
+
+class Config final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {
+        .group = kGroupMaintain,
+        .summary = "Say which settings of this program are in force, and where each comes from: show",
+        .details =
+            "SOURCE is a flag, a variable of the environment, a place in the config file (PATH:LINE:COLUMN) or 'default', and PASSED OVER\n"
+            "what else says something of the setting: a flag wins over the environment, and that over the file. Of scheduler and\n"
+            "store one is in force, and so of token and token_file: the other has no value, and the same source. A token itself is\n"
+            "never shown; 'set' says that there is one. No scheduler is asked and no store is opened. What longreach-scheduler and\n"
+            "longreach-worker take from the environment, as LONGREACH_DATA, is not among these: their --help has it.",
+        .examples =
+            "longreach config show\n"
+            "longreach config show --store other.db\n"
+            "longreach config show -o json",
+        .more_formats = kAllFormats};
+  }
+
+  void AddOptions(CLI::App& app) override {
+    app.require_subcommand(1);
+    app.add_subcommand("show", "Print every setting: its name, its value, and who says so");
+  }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    const Settings& settings = session.settings();
+    const ConfigFile& file = settings.config_file;
+    const Grid grid = SettingsGrid(settings.in_force, session.json());
+    if (session.json()) {
+      session.out() << JsonDocument({{"config_file", fmt::format("{{\"path\":{},\"exists\":{},\"read\":{}}}", JsonText(file.path), file.exists, file.read)},
+                                     {"settings", GridAsJson(grid)}});
+      return kDone;
+    }
+    // Other formats have no place for it.
+    if (settings.format == Format::kTable) session.out() << SentenceOf(file) << "\n";
+    else session.Say(SentenceOf(file));
+    session.Print(grid, "settings");
+    return kDone;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_config() { return std::make_unique<Config>(); }
+
+}  // namespace longreach::client

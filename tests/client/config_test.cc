@@ -1,0 +1,97 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class ConfigCommandTest : public ::testing::Test {
+ protected:
+  void WriteConfig(const std::string& text) {
+    std::filesystem::create_directories(home_.path() / ".config" / "longreach");
+    home_.Write(".config/longreach/config.yaml", text);
+  }
+  std::string file() const { return (home_.path() / ".config/longreach/config.yaml").string(); }
+  // Nobody listens where the default scheduler is, and nothing is started.
+  Outcome Show(const std::vector<std::string>& more = {}, std::map<std::string, std::string> variables = {}) {
+    variables.emplace("HOME", home_.path().string());
+    std::vector<std::string> arguments = {"config", "show"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunCommandLine(arguments, variables);
+  }
+
+ private:
+  TempFolder home_;
+};
+
+TEST_F(ConfigCommandTest, JsonHasEverySettingOnceInOneOrder) {
+  WriteConfig("scheduler: head:1\noutput: json\n");
+  const Outcome outcome = Show({}, {{"LONGREACH_SCHEDULER", "other:2"}});
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  const nlohmann::json shown = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(shown["schema"], "longreach/v1");
+  EXPECT_EQ(shown["config_file"], (nlohmann::json{{"path", file()}, {"exists", true}, {"read", true}}));
+  std::vector<std::string> names;
+  for (const nlohmann::json& one : shown["settings"]) names.push_back(one["name"]);
+  EXPECT_THAT(names, ElementsAre("scheduler", "store", "output", "color", "ca", "certificate", "key", "token_file", "token", "quiet", "python"));
+  EXPECT_EQ(shown["settings"][0], (nlohmann::json{{"name", "scheduler"}, {"value", "other:2"}, {"source", "LONGREACH_SCHEDULER"}, {"passed_over", nlohmann::json::array({file() + ":1:12"})}}));
+  EXPECT_EQ(shown["settings"][1]["value"], nullptr);
+  EXPECT_EQ(shown["settings"][1]["source"], "LONGREACH_SCHEDULER");
+  EXPECT_EQ(shown["settings"][1]["passed_over"], nlohmann::json::array());
+  EXPECT_EQ(shown["settings"][2]["source"], file() + ":2:9");
+}
+
+TEST_F(ConfigCommandTest, PeopleAreToldTheConfigFileToo) {
+  const Outcome without = Show();
+  EXPECT_EQ(without.code, kDone) << without.err;
+  EXPECT_THAT(without.out, StartsWith("config file: " + file() + ", which is not there\nNAME "));
+  EXPECT_EQ(without.err, "");
+  WriteConfig("store: b1.db\n");
+  const Outcome with = Show();
+  EXPECT_THAT(with.out, StartsWith("config file: " + file() + "\nNAME "));
+  EXPECT_THAT(with.out, HasSubstr(file() + ":1:8"));
+}
+
+TEST_F(ConfigCommandTest, OtherFormatsHaveTheSettingsAlone) {
+  WriteConfig("store: b1.db\n");
+  const Outcome csv = Show({"-o", "csv", "--store", "b2.db"});
+  EXPECT_THAT(csv.out, StartsWith("name,value,source,passed_over\nscheduler,,'--store,\nstore,b2.db,'--store," + file() + ":1:8\n"));
+  EXPECT_THAT(csv.err, HasSubstr("config file: " + file() + "\n"));
+  EXPECT_EQ(Show({"-o", "csv", "-q"}).err, "");
+  EXPECT_THAT(Show({"-o", "markdown"}).out, StartsWith("| NAME | VALUE | SOURCE | PASSED OVER |\n"));
+}
+
+TEST_F(ConfigCommandTest, ATokenIsNeverShown) {
+  for (const char* format : {"table", "json", "csv", "markdown", "latex"}) {
+    const Outcome outcome = Show({"-o", format}, {{"LONGREACH_TOKEN", "longreach_5ec2e7"}});
+    EXPECT_EQ(outcome.code, kDone) << outcome.err;
+    EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("5ec2e7"))) << format;
+    EXPECT_THAT(outcome.out, HasSubstr("TOKEN")) << format;
+  }
+}
+
+TEST_F(ConfigCommandTest, AnErrorOfTheFileIsTheOneOfOtherCommands) {
+  WriteConfig("shceduler: x:1\n");
+  const Outcome shown = Show();
+  EXPECT_EQ(shown.code, kUsage);
+  EXPECT_EQ(shown.out, "");
+  EXPECT_THAT(shown.err, HasSubstr("config.yaml:1:1: unknown setting 'shceduler'"));
+  EXPECT_EQ(shown.err, RunCommandLine({"list", "tasks"}, {{"HOME", std::filesystem::path(file()).parent_path().parent_path().parent_path().string()}}).err);
+}
+
+}  // namespace
+}  // namespace longreach::client
