@@ -12,6 +12,7 @@
 
 #include "proto/base/text.h"
 #include "proto/types/job.h"
+#include "scheduler/service/job_for_sweep.h"
 #include "scheduler/service/replies.h"
 #include "store/reference.h"
 
@@ -60,7 +61,9 @@ absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_vi
       }
     }
   }
-  return store::NewestSweep(db, reference);
+  absl::StatusOr<store::SweepRow> sweep = store::NewestSweep(db, reference);
+  if (absl::IsNotFound(sweep.status())) RETURN_IF_ERROR(RefuseJobForSweep(db, reference));
+  return sweep;
 }
 
 absl::StatusOr<int64_t> ResolveJob(sql::Connection& db, std::string_view reference) {

@@ -14,7 +14,7 @@
 namespace longreach::service {
 
 // A sweep's id, the beginning of one, its name, or "last": the one that was submitted (again) last. INVALID_ARGUMENT also for the name of
-// several, and for one that another's id begins with: store::NewestSweep() would take the newest.
+// several, and for one that another's id begins with: store::NewestSweep() would take the newest. Who names a job is told how to name it within its sweep.
 absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference);
 
 // A job's number in the store, by its id or the beginning of one.

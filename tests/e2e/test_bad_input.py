@@ -1,6 +1,8 @@
 """Bad input of a user's is refused with one clear message that names place and value, says what to do next, has the
 right exit code, and leaves nothing behind."""
 import os
+import re
+import shlex
 import shutil
 import socket
 import sqlite3
@@ -175,6 +177,18 @@ def test_errors_are_json_where_json_is_asked_for(home, scheduler):
 def test_a_folder_for_temporary_files_that_is_not_there_is_not_needed(home):
     listed = run(home, "env", "TMPDIR=/nonexistent", BIN / "longreach", "plan", "quickstart")
     assert listed.code == 0, listed
+
+
+def test_a_job_in_the_place_of_a_sweep_is_refused_with_what_to_write(home, scheduler):
+    assert run_cli(home, "submit", "quickstart", scheduler=scheduler).code == 0
+    job = query(scheduler.store, "SELECT id FROM jobs ORDER BY num LIMIT 1 OFFSET 3")[0][0]
+    for command in (["retry", job], ["cancel", job[:12]], ["pause", job[:8]], ["priority", job[:8], "1"], ["status", job[:8]], ["results", job[:8]], ["jobs", job[:8]]):
+        refused = run_cli(home, *command, scheduler=scheduler)
+        assert_refused(refused, 4, [f"'{command[1]}' is a job's id, and no sweep's: it is of the sweep 'quickstart'", f"longreach job {job[:8]} --scheduler"])
+        words = shlex.split(re.search("'longreach retry ([^']*)'", refused.err).group(1))
+    cancelled = run_cli(home, "cancel", *words)
+    assert cancelled.code == 0, cancelled
+    assert query(scheduler.store, "SELECT id FROM jobs WHERE state = 'cancelled'") == [(job,)]
 
 
 @pytest.mark.parametrize("command", [["data", "list"], ["data", "check"], ["run", "quickstart"]], ids=" ".join)

@@ -45,6 +45,22 @@ class EngineSomeJobsTest : public EngineFixture {
   }
 };
 
+TEST_F(EngineSomeJobsTest, AJobInThePlaceOfTheSweepIsRefusedWithItsSweep) {
+  Submit(Chains());
+  const auto id = [this](const std::string& which) {
+    return *store_->writer_connection().One<std::string>("SELECT id FROM jobs WHERE num " + which + " (SELECT job FROM sweep_jobs WHERE role = 'member') ORDER BY num LIMIT 1");
+  };
+
+  const absl::Status member = Cancel(id("IN"), {"seed=1"}).status();
+  const absl::Status maker = Cancel(id("NOT IN").substr(0, 8), {"seed=1"}).status();
+
+  EXPECT_EQ(member.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(member.message()), HasSubstr("is a job's id, and no sweep's: it is of the sweep 's' ("));
+  EXPECT_EQ(maker.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(maker.message()), HasSubstr("is a job's id, and no sweep's: it makes what jobs of the sweep 's' ("));
+  EXPECT_THAT(std::string(maker.message()), ::testing::Not(HasSubstr("--only"))) << "which names a sweep's own jobs";
+}
+
 TEST_F(EngineSomeJobsTest, TheSweepGoesOnWithoutThemAndEndsWithItsOthers) {
   Submit(Sweep("s", 3));
   TestWorker worker = Worker("a");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "proto/types/time.h"
+#include "scheduler/service/query_jobs.h"
 #include "store/sweeps.h"
 #include "tests/scheduler/service/query_fixture.h"
 
@@ -139,6 +140,62 @@ TEST_F(QuerySweepsTest, ANameThatTwoSweepsHaveIsRefusedWithTheirIds) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), ::testing::StartsWith("sweep: 2 sweeps are called 'same': " + second.id.substr(0, 8) + " (submitted "));
   EXPECT_THAT(std::string(status.message()), HasSubstr("Z, 16 jobs), " + first.id.substr(0, 8) + " (submitted "));
+}
+
+// What the command that retries the job alone says behind each --only.
+std::vector<std::string> WordsOfOnly(std::string message) {
+  constexpr std::string_view kCommand = "'longreach retry ", kOnly = " --only ";
+  message.erase(0, message.find(kCommand) + kCommand.size());
+  message.erase(message.find('\''));
+  std::vector<std::string> words;
+  for (size_t at = message.find(kOnly); at != message.npos; at = message.find(kOnly, at)) {
+    at += kOnly.size();
+    words.push_back(message.substr(at, message.find(' ', at) - at));
+  }
+  return words;
+}
+
+TEST_F(QuerySweepsTest, WhoNamesAJobIsToldItsSweepAndHowToNameItThere) {
+  v1::SweepSpec spec = SmallSweep("mine");
+  for (const auto& [name, steps] : {std::pair("long", 1000), std::pair("short", 10)}) {
+    v1::System& system = *spec.add_systems();
+    system.set_name(name);
+    system.mutable_with()->mutable_training()->set_steps(steps);
+  }
+  const Made plain = AddSweep(SmallSweep("plain"));
+  const Made systems = AddSweep(spec);
+  for (const Made* made : {&plain, &systems}) {
+    for (size_t i = 0; i < made->ids.size(); ++i) {
+      const absl::Status refused = Get(i % 2 == 0 ? made->ids[i] : made->ids[i].substr(0, 12)).status();
+      const std::string message(refused.message());
+      EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound);
+      EXPECT_THAT(message, HasSubstr("is a job's id, and no sweep's: it is of the sweep '" + std::string(made == &plain ? "plain" : "mine") + "' (" + made->id.substr(0, 8) + ")\n"));
+      EXPECT_THAT(message, HasSubstr("'longreach retry " + made->id.substr(0, 8) + " --only "));
+      EXPECT_THAT(message, HasSubstr("'longreach job " + made->ids[i].substr(0, 8) + "'"));
+      v1::ListJobsRequest request;
+      request.set_sweep(made->id);
+      for (const std::string& word : WordsOfOnly(message)) request.add_only(word);
+      store::Snapshot snapshot = Read();
+      const absl::StatusOr<v1::ListJobsResponse> jobs = ListJobs(snapshot.db(), request, board_.Read());
+      ASSERT_TRUE(jobs.ok()) << jobs.status() << message;
+      ASSERT_EQ(jobs->jobs_size(), 1) << message;
+      EXPECT_EQ(jobs->jobs(0).id(), made->ids[i]);
+    }
+  }
+}
+
+TEST_F(QuerySweepsTest, AJobOfSeveralSweepsIsToldOfTheNewest) {
+  const Made first = AddSweep(SmallSweep("first"));
+  v1::SweepSpec fewer = SmallSweep("second");
+  fewer.mutable_axes()->mutable_seed()->Truncate(1);
+  const Made second = AddSweep(fewer);
+
+  const std::string message(Get(second.ids.front()).status().message());
+
+  EXPECT_THAT(message, HasSubstr("it is of the sweeps 'second' (" + second.id.substr(0, 8) + "), 'first' (" + first.id.substr(0, 8) + ")\n"));
+  EXPECT_THAT(message, HasSubstr("'longreach retry " + second.id.substr(0, 8) + " --only "));
+  EXPECT_THAT(std::string(Get("ffff0000ffff").status().message()), HasSubstr("there is no sweep 'ffff0000ffff'")) << "no job's id either";
+  EXPECT_THAT(std::string(Get(second.ids.front().substr(0, 3)).status().message()), HasSubstr("there is no sweep '")) << "too short for an id";
 }
 
 TEST_F(QuerySweepsTest, StepsOfSystemsThatDifferInThemAreAddedUp) {
