@@ -53,6 +53,38 @@ absl::Status MakeFolder(const path& folder) {
                fmt::format("cannot make the folder {}: {}", Printable(folder.string()), std::strerror(errno)));
 }
 
+// As one would find it from anywhere.
+std::string WholePath(const std::string& folder) {
+  std::error_code error;
+  const path whole = std::filesystem::absolute(folder.empty() ? "." : folder, error);
+  return error ? folder : (whole / "").lexically_normal().parent_path().string();
+}
+
+// Where `certs init` was not, or from where the authority has been taken away. NOT_FOUND: what is missing, where, and what to do.
+absl::Status CheckHasAuthority(const std::string& folder) {
+  const auto lacks = [](const path& file) {
+    std::error_code error;
+    return !std::filesystem::exists(file, error) && !error;  // What cannot be looked at is told when it is read.
+  };
+  const bool no_certificate = lacks(CertificateOf(folder, kAuthority)), no_key = lacks(KeyOf(folder, kAuthority));
+  if (!no_certificate && !no_key) return absl::OkStatus();
+  const std::string where = Printable(WholePath(folder)), word = ShellWord(folder);
+  if (lacks(folder)) {
+    return Error(absl::StatusCode::kNotFound, fmt::format("there is no folder {}, and so no authority to sign with", where),
+                 fmt::format("name the folder of 'longreach certs init', or make an authority: 'longreach certs init {}'", word));
+  }
+  if (no_certificate && no_key) {
+    return Error(absl::StatusCode::kNotFound, fmt::format("there is no ca.crt and no ca.key in {}, and so no authority to sign with", where),
+                 fmt::format("name the folder of 'longreach certs init', or make an authority: 'longreach certs init {}'", word));
+  }
+  if (no_key) {
+    return Error(absl::StatusCode::kNotFound, fmt::format("there is no ca.key in {}, with which its authority signs", where),
+                 "put it back there from where it is kept; if it is lost, 'longreach certs init' in another folder makes a new authority, with all certificates anew");
+  }
+  return Error(absl::StatusCode::kNotFound, fmt::format("there is no ca.crt in {}, the certificate of the authority whose key is there", where),
+               "put a copy of it there: a scheduler has it as --client-ca, and a caller as --ca");
+}
+
 class Certs final : public Command {
  public:
   CommandInfo Info() const override {
@@ -172,6 +204,7 @@ class Certs final : public Command {
     if (!access::IsTokenName(name_) || name_ == kAuthority || name_.front() == '.') {
       return UsageError(fmt::format("'{}' is no name for a certificate", Printable(name_)), "at most 64 letters, digits and ._@-, and not ca");
     }
+    RETURN_IF_ERROR(CheckHasAuthority(folder_));
     access::KeyAndCertificate authority;
     ASSIGN_OR_RETURN(authority.certificate, access::ReadSmallFile(CertificateOf(folder_, kAuthority)));
     ASSIGN_OR_RETURN(authority.key, access::ReadSecretFile(KeyOf(folder_, kAuthority)));

@@ -253,6 +253,27 @@ def test_certs_overwrite_nothing(home):
     assert [(one["name"], one["role"]) for one in shown] == [("client", "client")]
 
 
+def test_certs_issue_says_which_file_is_missing_where_and_what_to_do(home):
+    certificates = Certificates(home)
+    (home.path / "empty").mkdir()
+
+    def refused(folder, cwd=home.path):
+        done = subprocess.run([BIN / "longreach", "certs", "issue", folder, "gpu", "--role", "worker"], env=home.environment(), cwd=cwd, capture_output=True,
+                              text=True, timeout=harness.PATIENCE_S)
+        assert done.returncode == 4 and done.stdout == "", done
+        return done.stderr
+
+    assert f"no folder {home.path}/nowhere," in refused("nowhere") and "'longreach certs init nowhere'" in refused("nowhere")
+    assert f"no ca.crt and no ca.key in {home.path}/empty," in refused("empty") and "'longreach certs init empty'" in refused("empty")
+    assert refused(".", cwd=home.path / "empty").startswith(f"error: there is no ca.crt and no ca.key in {home.path}/empty,")
+    certificates["ca.key"].rename(home.path / "ca.key")
+    assert f"there is no ca.key in {certificates.folder}," in refused(certificates.folder) and "put it back there" in refused(certificates.folder)
+    (home.path / "ca.key").rename(certificates["ca.key"])
+    certificates["ca.crt"].unlink()
+    assert f"there is no ca.crt in {certificates.folder}," in refused(certificates.folder) and "--client-ca" in refused(certificates.folder)
+    assert not (certificates.folder / "gpu.key").exists() and not (home.path / "nowhere").exists()
+
+
 def test_a_renewed_certificate_keeps_its_role_and_hosts(home):
     made = run_cli(home, "certs", "init", "c", "--host", "scheduler.example.org", "--host", "fd00::1")
     assert "LONGREACH_SCHEDULER=scheduler.example.org:7070 " in made.err, made
