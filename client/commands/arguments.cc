@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "client/errors.h"
 #include "client/output/text.h"
@@ -16,6 +18,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/types/axis_list.h"
 #include "proto/types/settings.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 
@@ -77,11 +80,36 @@ absl::Status CheckAxes(std::string_view option, const std::string& axes, const s
   return absl::OkStatus();
 }
 
-absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate) {
-  RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate, catalog::Aggregates()));
+namespace {
+
+// What other programs and papers call a metric, where no letters of its name here would lead to it.
+std::string MetricMeant(std::string_view word) {
+  constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
+      {"bpc", "bits_per_byte"}, {"ce", "loss"},         {"eval_loss", "loss"},  {"exact_match", "accuracy"}, {"nll", "loss"},
+      {"ppl", "perplexity"},    {"test_loss", "loss"},  {"top1", "accuracy"},   {"val_loss", "loss"},        {"validation_loss", "loss"},
+  };
+  const auto found = std::ranges::find(kElsewhere, word, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kElsewhere) ? "" : std::string(found->second);
+}
+
+absl::Status CheckMetric(const std::string& metric) {
   std::vector<std::string> metrics;
   for (const catalog::Metric& one : catalog::Metrics()) metrics.emplace_back(one.name);
-  return CheckChoice("--metric", metric, metrics);
+  const std::string meant = MetricMeant(metric);
+  if (meant.empty()) return CheckChoice("--metric", metric, metrics);
+  return UsageError(fmt::format("--metric: unknown value '{}'", Printable(metric)),
+                    fmt::format("did you mean '{}'? there are: {}", meant, Join(metrics, ", ")));
+}
+
+}  // namespace
+
+absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate, bool by_step) {
+  RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate, catalog::Aggregates()));
+  if (by_step && !metric.empty() && metric != kTrainingLoss) {
+    return UsageError(fmt::format("--metric {}: tests come after training, and have no steps; losses of training alone do", Printable(metric)),
+                      fmt::format("did you mean '{}'? without --metric it is that one", kTrainingLoss));
+  }
+  return CheckMetric(metric);
 }
 
 void AddOnlyOption(CLI::App& app, std::vector<std::string>& only) {

@@ -172,7 +172,7 @@ class Plot final : public Command {
     RETURN_IF_ERROR(CheckOnlyLengths());
     if (metric_ == kTrainingLoss && length_ > 0) return UsageError(fmt::format("--length {}: losses of training have no test length", length_), "leave it out");
     if (x_length_ > 0 && !axes_.IsScatter()) return UsageError("--x-length: only with a metric as --x", "leave it out, or set --x to a metric");
-    return CheckMeasure(metric_, aggregate_);
+    return CheckMeasure(metric_, aggregate_, axes_.Has(kStepAxis));
   }
 
   absl::Status CheckOnlyLengths() const {

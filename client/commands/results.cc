@@ -155,7 +155,7 @@ class Results final : public Command {
     RETURN_IF_ERROR(CheckAxes("--rows", rows_, axes));
     RETURN_IF_ERROR(CheckAxes("--columns", columns_, axes));
     RETURN_IF_ERROR(CheckAxes("--best-of", best_of_, {kPairAxes.begin(), kPairAxes.end()}));
-    RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_));
+    RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_, HasAxis(rows_, kStepAxis) || HasAxis(columns_, kStepAxis)));
     if (const std::string both = InBoth(rows_, columns_); !both.empty()) return UsageError(fmt::format("--rows and --columns are both '{}'", both));
     if (length_.value_or(0) < 0) {
       return UsageError(fmt::format("--length: {} is not a length", *length_), "0 means over all lengths");
@@ -258,6 +258,8 @@ class Results final : public Command {
     const std::string metric = asked.metric(), aggregate = asked.aggregate();
     if (!metric_.empty()) asked.set_metric(metric_);
     else if (HasAxis(rows_, kStepAxis) || HasAxis(columns_, kStepAxis)) asked.set_metric(std::string(kTrainingLoss));
+    // The steps may be the table's own.
+    RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_, IsBy(asked, kStepAxis)));
     if (asked.metric() == kTrainingLoss) RETURN_IF_ERROR(TakeLosses(asked));
     if (!IsBy(asked, kStepAxis)) asked.clear_step_bins();
     if (step_bins_ > 0 && !IsBy(asked, kStepAxis)) {

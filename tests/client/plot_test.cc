@@ -383,6 +383,13 @@ TEST_F(PlotTest, RefusesWhatCannotBeDrawn) {
   refused({"--lines", "encodng"}, "--lines: unknown value 'encodng'\n  did you mean 'encoding'?");
   refused({"--x", "seed", "--lines", "seed"}, "seed, seed and none: they must differ");
   refused({"--metric", "acuracy"}, "did you mean 'accuracy'?");
+  refused({"--metric", "train_loss"}, "--metric: unknown value 'train_loss'\n  did you mean 'training_loss'? there are: accuracy, ");
+  refused({"--metric", "validation_loss"}, "--metric: unknown value 'validation_loss'\n  did you mean 'loss'? there are: accuracy, ");
+  refused({"--metric", "ppl"}, "did you mean 'perplexity'?");
+  // Whatever the metric, by steps there is one alone.
+  refused({"--metric", "loss", "--x", "step"}, "--metric loss: tests come after training, and have no steps; losses of training alone do\n  did you mean 'training_loss'? without");
+  refused({"--metric", "val_loss", "--x", "step"}, "did you mean 'training_loss'?");
+  refused({"--metric", "accuracy", "--x", "learning_rate", "--y", "step"}, "--metric accuracy: tests come after training");
 
   scheduler_.table.mutable_cells(0)->clear_measured();
   const Outcome nothing = Run("a.vl.json");

@@ -147,6 +147,14 @@ TEST_F(ResultsTest, RowsByStepAreOfLossesOfTraining) {
   EXPECT_EQ(scheduler_.table_request.table().step_bins(), 20);
   EXPECT_THAT(Run({"results", "last", "--step-bins", "20"}).err, HasSubstr("--step-bins: neither rows nor columns are steps"));
 
+  const Outcome other = Run({"results", "last", "--rows", "step", "--columns", "encoding", "--metric", "loss"});
+  EXPECT_EQ(other.code, kUsage);
+  EXPECT_THAT(other.err, HasSubstr("--metric loss: tests come after training, and have no steps; losses of training alone do\n  did you mean 'training_loss'?"));
+  EXPECT_EQ(Run({"results", "last", "--rows", "step", "--columns", "encoding", "--metric", "training_loss"}).code, kDone);
+  scheduler_.sweep.mutable_table()->set_rows("step");
+  EXPECT_THAT(Run({"results", "last", "--metric", "accuracy"}).err, HasSubstr("--metric accuracy: tests come after training")) << "as its own table is by step";
+  scheduler_.sweep.clear_table();
+
   scheduler_.sweep.set_name("table-1");  // Whose columns are lengths, of which it has those of a metric.
   const Outcome refused = Run({"results", "last", "--metric", "training_loss"});
   EXPECT_EQ(refused.code, kUsage);
