@@ -3,8 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -53,6 +55,21 @@ TEST_F(ConfigCommandTest, JsonHasEverySettingOnceInOneOrder) {
   EXPECT_EQ(shown["settings"][1]["source"], "LONGREACH_SCHEDULER");
   EXPECT_EQ(shown["settings"][1]["passed_over"], nlohmann::json::array());
   EXPECT_EQ(shown["settings"][2]["source"], file() + ":2:9");
+}
+
+TEST_F(ConfigCommandTest, EveryOptionForAllCommandsIsASetting) {
+  const std::string shown = Show({"-o", "json"}).out;
+  const std::unique_ptr<AppTree> tree = BuildApp();
+  int options = 0;
+  for (const CLI::Option* option : tree->root.get_options()) {
+    for (std::string name : option->get_lnames()) {
+      if (name == "help" || name == "version") continue;
+      std::ranges::replace(name, '-', '_');
+      EXPECT_THAT(shown, HasSubstr("{\"name\":\"" + name + "\","));
+      ++options;
+    }
+  }
+  EXPECT_EQ(options, 9);
 }
 
 TEST_F(ConfigCommandTest, PeopleAreToldTheConfigFileToo) {
