@@ -10,6 +10,7 @@
 #include "worker/agent/child.h"
 #include "worker/bench_command.h"
 #include "worker/data_command.h"
+#include "worker/devices_command.h"
 #include "worker/export_command.h"
 #include "worker/run_command.h"
 
@@ -25,6 +26,7 @@ int Main(int argc, char** argv) {
   const longreach::RunCommand run(app);
   const longreach::BenchCommand bench(app);
   const longreach::DataCommand data(app);
+  const longreach::DevicesCommand devices(app);
   const longreach::ExportCommand exporting(app);
 
   std::string child_plugin;
@@ -49,6 +51,7 @@ int Main(int argc, char** argv) {
   }
   if (*child) return longreach::agent::RunTrainerChild({.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin, .trainers = child_trainers});
   if (data.chosen()) return data.Run();
+  if (devices.chosen()) return devices.Run();
   if (exporting.chosen()) return exporting.Run();
   if (bench.chosen()) return bench.Run();
   return run.Run();

@@ -4,7 +4,7 @@ import sys
 
 from harness import BIN
 
-COMMANDS = ("longreach-scheduler", "longreach-worker", "longreach-worker run", "longreach-worker bench")
+COMMANDS = ("longreach-scheduler", "longreach-worker", "longreach-worker run", "longreach-worker bench", "longreach-worker devices")
 
 
 def programs_page():

@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "scheduler/.": ["scheduler", "store", "proto"],
     "worker/data": ["proto/base", "worker/tokenizer/tokenizer.h"],
     "worker/tokenizer": ["proto/base"],
-    "worker/tokenizer/program": ["worker/tokenizer/contract.h"],
+    "worker/tokenizer/program": ["worker/tokenizer/contract.h", "proto/base/build_info.h"],
     "worker/trainer": ["proto/base", "proto/catalog", "worker/data", "worker/tokenizer"],
     "worker/agent": ["worker/trainer/train.h", "proto"],
     "worker/.": ["worker/agent", "worker/data", "worker/tokenizer/sentence_pieces.h", "worker/trainer/train.h", "proto"],

@@ -284,6 +284,33 @@ struct Capabilities {
 // FAILED_PRECONDITION: a GPU is asked for and no plugin is loaded. INTERNAL: the GPU does not say what it is.
 absl::StatusOr<Capabilities> DescribeMachine(bool cuda);
 
+// What a machine has to compute with, for people who want to know before they train.
+struct CpuDevice {
+  std::string model;      // "AMD EPYC 9B14".
+  std::string registers;  // "AVX-512": the widest that it has.
+  int threads = 0;
+  double memory_bytes = 0;
+  std::string engine;                // That is taken when nobody asks for one, where it knows the settings: "lanes-avx512".
+  std::vector<std::string> engines;  // All that compute in float32.
+  std::string problem;               // Why LibTorch does not compute; empty: it does.
+};
+struct GpuDevice {
+  std::string name;
+  double memory_bytes = 0;
+  std::optional<double> memory_free_bytes;  // None: it was not told.
+  std::string engine;                       // As that of the CPU.
+  std::string problem;                      // Why it does not compute; empty: it does.
+};
+struct Devices {
+  std::string libtorch;  // "2.11.0".
+  CpuDevice cpu;
+  std::vector<GpuDevice> gpus;  // By their numbers: cuda:0, cuda:1, ...
+  std::string no_gpu;           // Why there are none; empty: there are some.
+  std::string cuda;             // Of LibTorch: "13.0". Empty where it was not loaded.
+};
+// Loads the plugin first (LoadCudaPlugin, whose rules hold), and has each device compute a number.
+Devices LookAtDevices(const std::filesystem::path& cuda_plugin);
+
 // ../lib/liblongreach_cuda.so beside this program: where a build, and a bundle of one, have it.
 std::filesystem::path OwnCudaPlugin();
 

@@ -98,6 +98,19 @@ TEST(DescribeMachineTest, SaysWhatThereIs) {
   EXPECT_THAT(capabilities.experiments, ::testing::ElementsAre("algorithmic", "images", "language", "llama"));
 }
 
+TEST(LookAtDevicesTest, SaysWhatTheProcessorTakesAndWhyThereIsNoGpu) {
+  const Devices devices = LookAtDevices("/nowhere/liblongreach_cuda.so");
+
+  EXPECT_THAT(devices.libtorch, ::testing::StartsWith("2."));
+  EXPECT_EQ(devices.cpu.problem, "");
+  EXPECT_FALSE(devices.cpu.model.empty());
+  EXPECT_EQ(devices.cpu.threads, DescribeMachine(false)->threads);
+  EXPECT_THAT(devices.cpu.engines, ::testing::Contains(devices.cpu.engine));
+  EXPECT_THAT(devices.gpus, ::testing::IsEmpty());
+  EXPECT_THAT(devices.no_gpu, HasSubstr("/nowhere/liblongreach_cuda.so"));
+  EXPECT_EQ(devices.cuda, "");
+}
+
 TEST(BenchTest, CountsFlopByTheFormula) {
   PackSettings settings;
   settings.task = "bucket_sort";

@@ -1,4 +1,4 @@
-// longreach-tokenizer FILE: SentencePiece as a process (contract.h). Nothing else of ours is linked into it.
+// longreach-tokenizer FILE: SentencePiece as a process (contract.h). Nothing else of ours is linked into it, but which build it is.
 #include <sentencepiece_processor.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/base/build_info.h"
 #include "worker/tokenizer/contract.h"
 
 namespace longreach::tokenizer {
@@ -143,6 +144,10 @@ int Run(const char* file) {
 
 int main(int argc, char** argv) {
   const std::string_view word = argc == 2 ? argv[1] : "";
+  if (word == "--version") {
+    std::printf("%s\n", longreach::BuildDescription().c_str());
+    return 0;
+  }
   const bool asks = word == "--help" || word == "-h";
   if (argc != 2 || word.starts_with("-")) {
     std::fputs("usage: longreach-tokenizer FILE\n  longreach-worker starts it, to read a SentencePiece model (tokenizer.model)\n", asks ? stdout : stderr);

@@ -108,6 +108,9 @@ std::vector<std::string> EngineNames();
 // be like. Only who asks for one by name gets it.
 std::vector<std::string> RoundedEngineNames();
 
+// The engine that is taken when nobody asks for one, where it knows the settings; by its full name. Of a GPU: for the thread's current one.
+std::string UsualEngine(bool cuda);
+
 // How its products of matrices read float32 on CUDA: whole, or with TF32's 11 significant bits. On a CPU always whole.
 enum class CudaProducts { kFloat32, kTf32 };
 std::unique_ptr<StepEngine> MakeLibtorchEngine(const PackSettings& settings, const EngineOptions& options,

@@ -128,6 +128,11 @@ std::vector<std::string> RoundedEngineNames() {
   return names;
 }
 
+std::string UsualEngine(bool cuda) {
+  if (cuda) return WhyNoResidentLauncher().empty() ? kDefaultOnGpu : kLibtorch;
+  return DefaultOnCpu() == kLibtorch ? kLibtorch : RunnableKernels(kLanes.operands).front()->name;
+}
+
 absl::Status CheckEngine(const std::string& name, bool cuda) {
   const std::optional<OwnKernels> own = FindOwnKernels(name);
   const bool for_gpu = (own && own->on_gpu) || name == kLibtorchTf32;

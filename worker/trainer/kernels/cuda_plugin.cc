@@ -59,6 +59,11 @@ absl::Status LoadCudaPlugin(const std::filesystem::path& plugin, int packs) {
 
 const LongreachCudaPlugin* LoadedCudaPlugin() { return loaded_plugin; }
 
+int CountCudaDevices() {
+  char error[256] = "";
+  return loaded_plugin == nullptr ? 0 : loaded_plugin->count_devices(error, sizeof(error));
+}
+
 std::function<void(const DropFactors&)> CudaDropFactors() { return Calling(loaded_plugin->fill_drop_factors); }
 
 absl::StatusOr<CudaDevice> DescribeCudaDevice(int device) {

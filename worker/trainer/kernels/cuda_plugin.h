@@ -12,6 +12,9 @@ namespace longreach::trainer {
 // nullptr before LoadCudaPlugin() has returned OK.
 const LongreachCudaPlugin* LoadedCudaPlugin();
 
+// 0 where none is loaded.
+int CountCudaDevices();
+
 struct CudaDevice {
   std::string name;
   double memory_bytes = 0;

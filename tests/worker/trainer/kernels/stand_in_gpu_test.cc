@@ -91,6 +91,19 @@ TEST_F(StandInGpuTest, EachThreadHasAStreamOfItsOwnThatItsHelpersShare) {
 
 TEST_F(StandInGpuTest, SequencesAreDrawnThereAsOnTheHost) { ExpectToDrawTheBatchesOfTheHost(CudaResidentLauncher(resident::Operands::kBfloat16)); }
 
+TEST_F(StandInGpuTest, ADeviceIsToldOfThatComputes) {
+  const Devices devices = LookAtDevices(GpuPlugin());
+
+  EXPECT_EQ(devices.no_gpu, "");
+  ASSERT_EQ(devices.gpus.size(), 1u);
+  const GpuDevice& gpu = devices.gpus[0];
+  EXPECT_THAT(gpu.name, ::testing::HasSubstr("stand-in for a GPU"));
+  EXPECT_GT(gpu.memory_bytes, 0);
+  EXPECT_EQ(gpu.memory_free_bytes, std::nullopt) << "its allocator does not tell";
+  EXPECT_EQ(gpu.problem, "");
+  EXPECT_EQ(gpu.engine, OnGpu(Settings("rope", "even_pairs", 4), "")->Name());
+}
+
 TEST_F(StandInGpuTest, OwnKernelsAreTakenWhereNobodyAsksAndWhatTheyDoNotKnowIsLibtorchsAndSaysSo) {
   std::string said;
   const auto engine_of = [&](const char* encoding) {
