@@ -7,6 +7,7 @@
 #include "client/commands/sweep_calls.h"
 #include "client/embedded.h"
 #include "client/errors.h"
+#include "client/program_answer.h"
 #include "client/spec/parts.h"
 
 namespace longreach::client {
@@ -16,7 +17,6 @@ namespace {
 constexpr std::chrono::seconds kPatience{10};
 // Its libraries are large, and may come over a network. One that is slower is not unable.
 constexpr std::chrono::seconds kWorkerPatience{60};
-constexpr std::chrono::milliseconds kBetweenInterrupts{100};
 
 }  // namespace
 
@@ -42,15 +42,9 @@ absl::StatusOr<std::vector<v1::Plan>> PlansBeforeStore(const Session& session, b
 absl::StatusOr<std::optional<int>> TryWorkerBeforeStore(const Session& session, bool embed_by_default, const InterruptScope& interrupt) {
   if (!session.WouldMakeStore(embed_by_default)) return std::optional<int>();
   ASSIGN_OR_RETURN(Process process, StartWorkerProgram(session.environment().binaries, {"--version"}));
-  process.CloseInput();
-  const auto end = std::chrono::steady_clock::now() + kWorkerPatience;
-  while (!process.WaitFor(kBetweenInterrupts)) {
-    const bool ended = interrupt.count() > 0;
-    if (!ended && std::chrono::steady_clock::now() < end) continue;
-    process.Kill();
-    return ended ? std::optional<int>(interrupt.exit_code()) : std::nullopt;
-  }
-  if (process.exit_code() == 0) return std::optional<int>();
+  const ProgramAnswer answer = AnswerOf(process, kWorkerPatience, interrupt);
+  if (answer.end == ProgramAnswer::End::kInterrupted) return std::optional<int>(interrupt.exit_code());
+  if (answer.end == ProgramAnswer::End::kGaveUp || answer.exit_code == 0) return std::optional<int>();
   return Error(absl::StatusCode::kFailedPrecondition, fmt::format("the worker cannot run: {}", LastWords(process, "longreach-worker")),
                "nothing was submitted, and no store was made; 'longreach-worker --version' says the same");
 }
