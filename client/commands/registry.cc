@@ -11,6 +11,7 @@
   X(config)                \
   X(dashboard)             \
   X(data)                  \
+  X(doctor)                \
   X(drain)                 \
   X(explain)               \
   X(export)                \
