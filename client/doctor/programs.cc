@@ -21,7 +21,8 @@ std::vector<ProgramNeed> NeededPrograms(const std::string& scheduler) {
   // Who only asks a scheduler elsewhere needs the client alone.
   for (ProgramNeed& need : needs) {
     need.missing = CheckState::kNotAsked;
-    need.what_to_do = fmt::format("nothing is to be done for commands to the scheduler at {}", scheduler);
+    need.what_to_do.clear();
+    need.who_does_not = fmt::format(", which commands to the scheduler at {} do not need", scheduler);
   }
   return needs;
 }
@@ -31,7 +32,7 @@ std::string VersionOfBuild(const std::string& build) { return build.substr(0, bu
 Check JudgeProgram(const ProgramNeed& need, const ProgramSeen& seen, const std::string& own) {
   Findings findings(need.check);
   if (!seen.there) {
-    findings.Add(need.missing, fmt::format("there is no program {}", seen.path), need.what_to_do);
+    findings.Add(need.missing, fmt::format("there is no program {}{}", seen.path, need.who_does_not), need.what_to_do);
   } else if (!seen.problem.empty()) {
     findings.Add(need.broken, fmt::format("{} does not start: {}", seen.path, seen.problem),
                  fmt::format("'{} --version' says the same; install all programs of one build together", need.program));

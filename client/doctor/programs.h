@@ -24,7 +24,8 @@ struct ProgramNeed {
   std::string program;
   CheckState missing = CheckState::kFailed;
   CheckState broken = CheckState::kFailed;
-  std::string what_to_do = {};  // Where it is missing.
+  std::string what_to_do = {};   // Where it is missing.
+  std::string who_does_not = {};  // Need it; where it may be missing.
 };
 
 // `scheduler`: the address that was named, whose programs lie elsewhere; empty: none was.
