@@ -49,7 +49,7 @@ int MillisecondsUntil(Clock::time_point end) {
 }
 
 absl::Status CheckProgram(const std::filesystem::path& program) {
-  if (access(program.c_str(), X_OK) == 0) return absl::OkStatus();
+  if (::access(program.c_str(), X_OK) == 0) return absl::OkStatus();
   return Error(absl::StatusCode::kNotFound,
                fmt::format("there is no program '{}'", Printable(program.string())));
 }

@@ -32,7 +32,7 @@ constexpr KnownFileSystem kKnown[] = {
     {0x01161970, Kind::kNetwork, "gfs2"},    {0x7461636F, Kind::kNetwork, "ocfs2"},
 };
 
-bool May(const std::filesystem::path& path, int how) { return access(path.c_str(), how) == 0; }
+bool May(const std::filesystem::path& path, int how) { return ::access(path.c_str(), how) == 0; }
 
 // SQLite's write-ahead log lies in memory that all who have the file open share, which they do on one machine alone.
 void AddFileSystem(const StoreSeen& store, Findings& findings) {
