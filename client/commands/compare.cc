@@ -11,6 +11,7 @@
 #include "client/commands/arguments.h"
 #include "client/commands/between.h"
 #include "client/commands/command.h"
+#include "client/commands/differences.h"
 #include "client/commands/measurement_pages.h"
 #include "client/commands/only.h"
 #include "client/commands/paired_values.h"
@@ -52,8 +53,11 @@ class Compare final : public Command {
                 "alone; two systems in each axis, too, of which either has one value. A row is the mean over the pairs of a task and\n"
                 "encoding, or of what --by names: of the first, of the second, second minus first, and the interval that has the true mean\n"
                 "of the differences in 95 of 100 cases, by Student's distribution, if pairs are independent. One row in twenty has its\n"
-                "interval off by chance. Jobs that are not done, have diverged or have no partner are in no pair. As csv and json values\n"
-                "are as they are stored (accuracy from 0 to 1).\n"
+                "interval off by chance: of several rows '*' marks those that hold at 5 % when the p-values of paired t tests are corrected\n"
+                "for all of them, 'all' too, by Holm's method. NEEDED is the number of pairs, which are mostly seeds, at which the interval\n"
+                "would leave 0 if the mean and the spread of the differences stayed as they are: an estimate, and from few values a rough one.\n"
+                "Jobs that are not done, have diverged or have no partner are in no pair. As csv and json values are as they are stored\n"
+                "(accuracy from 0 to 1), and each row has its p-value, alone and corrected (p, p_holm).\n"
                 "FIRST and SECOND are ids, the beginnings of some, names, or 'last', of sweeps in one store ('longreach store merge' brings\n"
                 "them together).",
             .examples =
@@ -95,6 +99,8 @@ class Compare final : public Command {
       groups.push_back(comparison.values.Groups({}).front());
       groups.back().values.assign(axes.size(), "");
     }
+    CorrectByHolm(groups);
+    AddNoteOnMarks(groups, comparison);
     AddNoteOnRates(axes, comparison);
     Print(session, comparison, axes, groups);
     return kDone;
@@ -247,6 +253,20 @@ class Compare final : public Command {
       note(static_cast<int64_t>(sides[side].values().size() - comparison.values.partnered(side)), "without a partner");
     }
   }
+  // A row that stands alone needs no correction: its interval says the same.
+  static bool IsMarked(const PairedGroup& group, const std::vector<PairedGroup>& groups) {
+    return groups.size() > 1 && group.p_holm.has_value() && *group.p_holm <= kErrorRate;
+  }
+  // Also that there are none, where an interval lets one expect some. Before all other notes, below the table.
+  static void AddNoteOnMarks(const std::vector<PairedGroup>& groups, Comparison& comparison) {
+    const auto marked = std::ranges::count_if(groups, [&groups](const PairedGroup& group) { return IsMarked(group, groups); });
+    const auto without_zero = std::ranges::count_if(groups, [](const PairedGroup& group) { return group.p.has_value() && *group.p <= kErrorRate; });
+    if (groups.size() < 2 || without_zero == 0) return;
+    const auto tested = std::ranges::count_if(groups, [](const PairedGroup& group) { return group.p.has_value(); });
+    const std::string corrected = fmt::format("when corrected for {} by Holm's method (p_holm of at most {})", Count(tested, "row"), kErrorRate);
+    comparison.notes.insert(comparison.notes.begin(), marked > 0 ? fmt::format("*: the difference holds {}", corrected)
+                                                                 : fmt::format("no difference holds {}: an interval without 0 may be chance", corrected));
+  }
   // Which the interval's distribution does not know.
   static void AddNoteOnRates(std::vector<std::string_view> axes, Comparison& comparison) {
     static constexpr std::string_view kRate = "learning_rate";
@@ -286,7 +306,7 @@ class Compare final : public Command {
 
   void Print(Session& session, const Comparison& comparison, const std::vector<std::string_view>& axes, const std::vector<PairedGroup>& groups) const {
     const Format format = session.settings().format;
-    const Grid grid = GridOf(axes, groups);
+    const Grid grid = GridOf(axes, groups, !session.json() && format != Format::kCsv);
     if (session.json()) {
       const auto list = [](const std::vector<std::string>& texts) {
         std::vector<std::string> quoted;
@@ -319,7 +339,8 @@ class Compare final : public Command {
     }
   }
 
-  Grid GridOf(const std::vector<std::string_view>& axes, const std::vector<PairedGroup>& groups) const {
+  // People get marks in the place of p-values, and of pairs that are needed a column where there are some.
+  Grid GridOf(const std::vector<std::string_view>& axes, const std::vector<PairedGroup>& groups, bool for_people) const {
     const catalog::Metric* metric = catalog::FindMetric(metric_);
     const double factor = metric == nullptr ? 1 : metric->factor;
     const bool percent = metric != nullptr && metric->unit == "%";
@@ -334,6 +355,10 @@ class Compare final : public Command {
     const std::vector<GridColumn> numbers = {{"pairs", "PAIRS", true},           {"first", "FIRST", true}, {"second", "SECOND", true},
                                              {"difference", "DIFFERENCE", true}, {"low", "95 % FROM", true}, {"high", "TO", true}};
     grid.columns.insert(grid.columns.end(), numbers.begin(), numbers.end());
+    const bool any_marked = std::ranges::any_of(groups, [&groups](const PairedGroup& group) { return IsMarked(group, groups); });
+    const bool with_needed = !for_people || std::ranges::any_of(groups, [](const PairedGroup& group) { return group.needed.has_value(); });
+    if (!for_people) grid.columns.insert(grid.columns.end(), {{.key = "p", .is_number = true}, {.key = "p_holm", .is_number = true}});
+    if (with_needed) grid.columns.push_back({"needed", "NEEDED", true});
     for (const PairedGroup& group : groups) {
       std::vector<GridCell>& row = grid.rows.emplace_back();
       for (size_t i = 0; i < group.values.size(); ++i) {
@@ -348,14 +373,25 @@ class Compare final : public Command {
       row.push_back(number(group.first, false));
       row.push_back(number(group.second, false));
       row.push_back(number(group.difference, true));
+      if (any_marked) row.back().shown += IsMarked(group, groups) ? "*" : " ";
       if (group.half_width.has_value()) {
         row.push_back(number(group.difference - *group.half_width, true));
         row.push_back(number(group.difference + *group.half_width, true));
       } else {
         row.insert(row.end(), 2, MissingCell());
       }
+      if (!for_people) row.insert(row.end(), {NumberOrNone(group.p), NumberOrNone(group.p_holm)});
+      if (with_needed) row.push_back(NeededCell(group.needed));
     }
     return grid;
+  }
+
+  static GridCell NumberOrNone(std::optional<double> number) { return number.has_value() ? NumberCell(*number) : MissingCell(); }
+  static GridCell NeededCell(std::optional<int> needed) {
+    if (needed.value_or(0) <= kMostPairsNeeded) return NumberOrNone(needed);
+    GridCell cell = MissingCell();
+    cell.shown = fmt::format(">{}", kMostPairsNeeded);
+    return cell;
   }
 
   std::string first_;

@@ -1,29 +1,19 @@
 #include "client/commands/paired_values.h"
 
-#include <boost/math/distributions/students_t.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <set>
 #include <utility>
 
+#include "client/commands/differences.h"
 #include "client/commands/listings.h"
 #include "client/commands/only.h"
 #include "proto/base/name_order.h"
 #include "proto/base/text.h"
-#include "proto/catalog/aggregates.h"
 
 namespace longreach::client {
 namespace {
-
-// Of at least two differences.
-double HalfWidth(std::vector<double> differences) {
-  const double count = static_cast<double>(differences.size());
-  std::ranges::sort(differences);
-  const boost::math::students_t distribution(count - 1);
-  return boost::math::quantile(boost::math::complement(distribution, 0.025)) * *catalog::DeviationOf(differences) / std::sqrt(count);
-}
 
 std::vector<std::string_view> DifferingAxes(const AxisValues& first, const AxisValues& second) {
   std::vector<std::string_view> differing;
@@ -138,6 +128,13 @@ std::vector<std::string_view> PairedValues::Varying() const {
   return varying;
 }
 
+void CorrectByHolm(std::vector<PairedGroup>& groups) {
+  std::vector<std::optional<double>> p;
+  for (const PairedGroup& group : groups) p.push_back(group.p);
+  const std::vector<std::optional<double>> corrected = CorrectedByHolm(p);
+  for (size_t i = 0; i < groups.size(); ++i) groups[i].p_holm = corrected[i];
+}
+
 std::vector<PairedGroup> PairedValues::Groups(const std::vector<std::string_view>& axes) const {
   const auto before = [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
     return std::ranges::lexicographical_compare(a, b, IsValueBefore);
@@ -154,13 +151,20 @@ std::vector<PairedGroup> PairedValues::Groups(const std::vector<std::string_view
     group.values = values;
     group.pairs = static_cast<int>(pairs.size());
     std::vector<double> differences;
+    double largest = 0;
     for (const Pair& pair : pairs) {
+      largest = std::max({largest, std::abs(pair.first), std::abs(pair.second)});
       group.first += pair.first / group.pairs;
       group.second += pair.second / group.pairs;
       differences.push_back(pair.second - pair.first);
       group.difference += differences.back() / group.pairs;
     }
-    if (group.pairs > 1) group.half_width = HalfWidth(std::move(differences));
+    if (group.pairs == 1) continue;
+    std::ranges::sort(differences);
+    const DifferencesOfPairs of_pairs{.count = group.pairs, .mean = group.difference, .deviation = SpreadOf(differences, largest)};
+    group.half_width = HalfWidth(of_pairs);
+    group.p = PairedP(of_pairs);
+    group.needed = PairsNeeded(of_pairs);
   }
   return groups;
 }

@@ -33,7 +33,14 @@ struct PairedGroup {
   // Where there are two pairs at least: half the width of the interval that has the true mean in 95 of 100 cases, by Student's distribution
   // over pairs that are independent.
   std::optional<double> half_width;
+  // As PairedP() and PairsNeeded() have them; nothing of one pair.
+  std::optional<double> p;
+  std::optional<int> needed;
+  std::optional<double> p_holm;  // By CorrectByHolm().
 };
+
+// Fills in p_holm of groups that are shown together.
+void CorrectByHolm(std::vector<PairedGroup>& groups);
 
 // The values of each axis, by its place.
 using AxisValues = std::array<std::set<std::string>, kPairAxes.size()>;

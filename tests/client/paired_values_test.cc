@@ -53,17 +53,49 @@ TEST_F(PairedValuesTest, DifferencesAreOfPairs) {
   // Of 1, 2 and 3: the deviation is 1, and the quantile of Student's distribution with two degrees of freedom 4.302653.
   ASSERT_TRUE(groups[0].half_width.has_value());
   EXPECT_NEAR(*groups[0].half_width, 4.302653 / std::sqrt(3.0), 1e-6);
+  // That of scipy's ttest_rel; and with four pairs the quantile is 3.182446, so that the interval is 1.59 to each side.
+  ASSERT_TRUE(groups[0].p.has_value());
+  EXPECT_NEAR(*groups[0].p, 0.07417990022744854, 1e-12);
+  EXPECT_EQ(groups[0].needed, 4);
 }
 
 TEST_F(PairedValuesTest, OnePairHasNoInterval) {
   Add({}, 0.5, 0.75);
   EXPECT_FALSE(Values().Groups({})[0].half_width.has_value());
+  EXPECT_FALSE(Values().Groups({})[0].p.has_value());
+  EXPECT_FALSE(Values().Groups({})[0].needed.has_value());
   EXPECT_EQ(Values().Groups({})[0].difference, 0.25);
 }
 
 TEST_F(PairedValuesTest, PairsThatDifferAlikeHaveAnIntervalOfNoWidth) {
   for (int seed = 0; seed < 3; ++seed) Add({.seed = seed}, seed, seed + 0.5);
   EXPECT_EQ(Values().Groups({})[0].half_width, 0);
+  EXPECT_FALSE(Values().Groups({})[0].p.has_value());
+  EXPECT_FALSE(Values().Groups({})[0].needed.has_value());
+}
+
+TEST_F(PairedValuesTest, RoundingIsNoDifferenceBetweenPairs) {
+  Add({.seed = 0}, 0.1, 0.2);
+  Add({.seed = 1}, 0.7, 0.8);
+  ASSERT_NE(0.2 - 0.1, 0.8 - 0.7);
+  EXPECT_EQ(Values().Groups({})[0].half_width, 0);
+  EXPECT_FALSE(Values().Groups({})[0].p.has_value()) << "what rounding leaves is no spread";
+}
+
+TEST_F(PairedValuesTest, RowsThatAreShownTogetherAreCorrectedTogether) {
+  for (int seed = 0; seed < 3; ++seed) {
+    Add({.task = "bucket_sort", .seed = seed}, 0, 10 + 0.01 * seed);
+    Add({.task = "even_pairs", .seed = seed}, 0, seed + 1);
+    Add({.task = "parity_check", .seed = seed}, seed, seed + 0.5);
+  }
+  std::vector<PairedGroup> groups = Values().Groups({"task"});
+  ASSERT_EQ(groups.size(), 3u);
+
+  CorrectByHolm(groups);
+
+  EXPECT_DOUBLE_EQ(groups[0].p_holm.value_or(0), 2 * groups[0].p.value_or(1));
+  EXPECT_DOUBLE_EQ(groups[1].p_holm.value_or(0), groups[1].p.value_or(1));
+  EXPECT_FALSE(groups[2].p_holm.has_value()) << "all of its differences are the same";
 }
 
 TEST_F(PairedValuesTest, GroupsAreInTheOrderOfTheirNumbers) {

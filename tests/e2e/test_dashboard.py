@@ -213,6 +213,8 @@ def test_two_sweeps_are_compared(home, browser, dashboard):
         assert printed.code == 0, printed
         rows = [line.split() for line in printed.out.splitlines()[4:]]
         assert cells(page, "Differences") == rows and rows[-1][0] == "all"
+        for note in printed.err.splitlines():
+            expect(page.get_by_text(note, exact=True)).to_be_visible()
 
         # What the command refuses is said in its words.
         page.get_by_role("textbox", name="Length").fill("77")

@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import math
 import statistics
 
 import harness
@@ -124,7 +125,7 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     assert compared.code == 0, compared
     document = json.loads(compared.out)
     assert document["settings"] == ["seed", "training.steps"] and document["metric"] == "accuracy"
-    assert document["notes"] == ["4 jobs of after without a partner"]
+    assert document["notes"][-1:] == ["4 jobs of after without a partner"] and len(document["notes"]) < 3
     # Of Student's distribution with three and with seven degrees of freedom.
     for row, of_task, quantile in zip(document["rows"], [*sorted(differences.items()), (None, sum(differences.values(), []))], (3.182446, 3.182446, 2.364624)):
         task, values = of_task
@@ -132,10 +133,23 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
         assert row["task"] == task and row["pairs"] == len(values)
         assert [row["difference"], row["low"], row["high"]] == pytest.approx([mean, mean - width, mean + width], abs=1e-6)
         assert row["second"] - row["first"] == pytest.approx(mean, abs=1e-9)
+        holds_zero = row["low"] <= 0 <= row["high"]
+        assert (row["needed"] is None or row["needed"] > row["pairs"]) if holds_zero else row["needed"] is None
+        if statistics.stdev(values) > 0:
+            assert (row["p"] > 0.05) == holds_zero
+        if len(values) == 4 and statistics.stdev(values) > 0:
+            # The distribution function of three degrees of freedom has a closed form.
+            t = abs(mean) / statistics.stdev(values) * 2 / 3 ** 0.5
+            assert row["p"] == pytest.approx(1 - 2 / math.pi * (t / (1 + t * t) + math.atan(t)), abs=1e-9)
+    corrected, ascending = 0, sorted((row["p"], row["p_holm"]) for row in document["rows"] if row["p"] is not None)
+    for rank, (p, p_holm) in enumerate(ascending):
+        corrected = max(corrected, min(1, (len(ascending) - rank) * p))
+        assert p_holm == pytest.approx(corrected)
 
     shown = run_cli(home, "compare", "before", "after", scheduler=scheduler)
     assert shown.code == 0 and "they differ in seed, training.steps" in shown.out, shown
-    assert shown.err == "note: 4 jobs of after without a partner\n"
+    assert shown.err.endswith("note: 4 jobs of after without a partner\n")
+    assert ("*" in shown.out) == ("note: *: the difference holds when corrected for" in shown.err), shown
     by_rate = run_cli(home, "compare", "before", "slower", "--by", "learning_rate", "-o", "json", scheduler=scheduler)
     assert by_rate.code == 2 and "--by learning_rate: in that the sweeps differ, 0.001 and 0.0001" in by_rate.err, by_rate
     itself = run_cli(home, "compare", "before", "before", scheduler=scheduler)

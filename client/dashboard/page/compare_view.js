@@ -15,18 +15,27 @@ function written(value, percent, withSign) {
   return (withSign && shown >= 0 ? "+" : "") + (percent ? fixed(shown, 1) : general(shown, 4));
 }
 
+// As the command marks rows, and says how many pairs they need: beyond a thousand without a number.
+const isMarked = (row, rows) => rows.length > 1 && typeof row.p_holm === "number" && row.p_holm <= 0.05;
+function neededPairs({needed, difference, low, high}) {
+  if (typeof needed === "number") return String(needed);
+  return typeof low === "number" && difference !== 0 && low <= 0 && high >= 0 ? ">1000" : "";
+}
+
 function draw({sides, metric, length, settings, rows, notes, unit}) {
   const percent = unit === "%";
   const axes = Object.keys(AXES).filter((axis) => rows.length > 0 && axis in rows[0]);
   const number = (value) => ({value, number: true});
+  const withNeeded = rows.some((row) => neededPairs(row) !== "");
   const drawn = rows.map((row) => [
     ...axes.map((axis, at) => row[axis] ?? (at === 0 ? "all" : "\u00a0")), number(row.pairs), number(written(row.first, percent)), number(written(row.second, percent)),
-    number(written(row.difference, percent, true)), number(written(row.low, percent, true)), number(written(row.high, percent, true))]);
+    number(written(row.difference, percent, true) + (isMarked(row, rows) ? "*" : "")), number(written(row.low, percent, true)), number(written(row.high, percent, true)),
+    ...(withNeeded ? [number(neededPairs(row))] : [])]);
   return element("div", {},
     element("p", {}, `${sides}: ${metric}${unit === "" ? "" : ` (${unit})`} ${length === 0 ? "over all test lengths" : `at length ${length}`}, by pairs of jobs`),
     element("p", {}, `they differ in ${settings.length === 0 ? "nothing that a sweep says" : settings.join(", ")}`),
     rows.length === 0 ? element("p", {class: "refusal"}, "no job of the first has a partner in the second") :
-      table("Differences", [...axes.map((axis) => AXES[axis]), number("Pairs"), number("First"), number("Second"), number("Difference"), number("95 % from"), number("to")], drawn),
+      table("Differences", [...axes.map((axis) => AXES[axis]), number("Pairs"), number("First"), number("Second"), number("Difference"), number("95 % from"), number("to"), ...(withNeeded ? [number("Needed")] : [])], drawn),
     notes.map((note) => element("p", {class: "legend"}, `note: ${note}`)));
 }
 

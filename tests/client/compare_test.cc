@@ -1,0 +1,135 @@
+// What `compare` says of rows of pairs: marks, p-values and the number of pairs that are needed. How pairs are made is in paired_values_test.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class CompareTest : public WithFakeScheduler {
+ protected:
+  CompareTest() {
+    scheduler_.sweep.set_name("mine");
+    scheduler_.sweep.mutable_spec()->set_experiment("algorithmic");
+  }
+  // Jobs of a task, a seed after the other, with plain positions and with randomized ones, whose accuracy is so much higher.
+  void AddPairs(const std::string& task, double first, const std::vector<double>& differences) {
+    for (size_t seed = 0; seed < differences.size(); ++seed) {
+      Add(task, "rope", static_cast<uint32_t>(seed), first);
+      Add(task, "rope:randomized", static_cast<uint32_t>(seed), first + differences[seed]);
+    }
+  }
+  Outcome Compared(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> line = {"compare", "last", "--between", "randomized"};
+    line.insert(line.end(), more.begin(), more.end());
+    Outcome outcome = Run(line);
+    EXPECT_EQ(outcome.code, kDone) << outcome.err;
+    return outcome;
+  }
+
+ private:
+  void Add(const std::string& task, const std::string& encoding, uint32_t seed, double accuracy) {
+    v1::JobMeasurements& of_job = *scheduler_.measurements.add_jobs();
+    of_job.mutable_job()->set_task(task);
+    of_job.mutable_job()->set_encoding(encoding);
+    of_job.mutable_job()->set_learning_rate(1e-3);
+    of_job.mutable_job()->set_seed(seed);
+    v1::Measurement& value = *of_job.add_measurements();
+    value.set_metric("accuracy");
+    value.set_value(accuracy);
+  }
+};
+
+// Expected numbers are those of scipy 1.17 and statsmodels 0.15.
+class RowsOfComparisonTest : public CompareTest {
+ protected:
+  RowsOfComparisonTest() {
+    AddPairs("bucket_sort", 0.3, {0.2, 0.201, 0.199});
+    AddPairs("even_pairs", 0.5, {0.01, 0.02, 0.03});
+    AddPairs("parity_check", 0.5, {-0.3, 0.35});
+  }
+};
+
+TEST_F(RowsOfComparisonTest, TheTableMarksThoseThatHoldAndSaysHowManyPairsOthersNeed) {
+  const Outcome outcome = Compared();
+  EXPECT_EQ(outcome.out,
+            "mine, plain and randomized: accuracy (%) over all test lengths, by pairs of jobs\n"
+            "they differ in randomized\n"
+            "\n"
+            "TASK          PAIRS  FIRST  SECOND  DIFFERENCE  95 % FROM      TO  NEEDED\n"
+            "bucket_sort       3   30.0    50.0      +20.0*      +19.8   +20.2       -\n"
+            "even_pairs        3   50.0    52.0       +2.0        -0.5    +4.5       4\n"
+            "parity_check      2   50.0    52.5       +2.5      -410.5  +415.5   >1000\n"
+            "all               8   42.5    51.4       +8.9        -7.6   +25.3      22\n");
+  EXPECT_EQ(outcome.err, "note: *: the difference holds when corrected for 4 rows by Holm's method (p_holm of at most 0.05)\n");
+}
+
+TEST_F(RowsOfComparisonTest, ProgramsGetPValuesAndNumbers) {
+  const nlohmann::json document = nlohmann::json::parse(Compared({"-o", "json"}).out);
+  ASSERT_EQ(document["rows"].size(), 4u);
+  const std::vector<std::vector<double>> expected = {{8.333229168113419e-06, 3.333291667245368e-05}, {0.07417990022744855, 0.22253970068234565}, {0.9511254960556056, 0.9511254960556056}, {0.2426453765388598, 0.4852907530777196}};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(document["rows"][i]["p"].get<double>(), expected[i][0], 1e-9 * expected[i][0]) << i;
+    EXPECT_NEAR(document["rows"][i]["p_holm"].get<double>(), expected[i][1], 1e-9 * expected[i][1]) << i;
+  }
+  EXPECT_TRUE(document["rows"][0]["needed"].is_null()) << "there are enough";
+  EXPECT_EQ(document["rows"][1]["needed"], 4);
+  EXPECT_TRUE(document["rows"][2]["needed"].is_null()) << "more than a thousand";
+  EXPECT_EQ(document["rows"][3]["needed"], 22);
+  EXPECT_EQ(document["notes"].size(), 1u);
+
+  const std::string csv = Compared({"-o", "csv"}).out;
+  EXPECT_THAT(csv, StartsWith("task,pairs,first,second,difference,low,high,p,p_holm,needed\nbucket_sort,3,"));
+  EXPECT_THAT(csv, Not(HasSubstr("*")));
+  EXPECT_THAT(csv, Not(HasSubstr(">")));
+}
+
+TEST_F(CompareTest, ThatNoneHoldsIsSaidWhereAnIntervalIsWithoutZero) {
+  AddPairs("even_pairs", 0.5, {0.1, 0.12, 0.16});
+  AddPairs("parity_check", 0.5, {-0.3, 0.4, 0});
+  const Outcome outcome = Compared();
+  EXPECT_THAT(outcome.out, Not(HasSubstr("*")));
+  EXPECT_EQ(outcome.err, "note: no difference holds when corrected for 3 rows by Holm's method (p_holm of at most 0.05): an interval without 0 may be chance\n");
+}
+
+TEST_F(CompareTest, ARowAloneNeedsNoCorrection) {
+  AddPairs("even_pairs", 0.5, {0.2, 0.201, 0.199});
+  const Outcome outcome = Compared();
+  EXPECT_THAT(outcome.out, Not(HasSubstr("*")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("NEEDED"))) << "its interval leaves 0";
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(Compared({"-o", "csv"}).out, StartsWith("pairs,first,second,difference,low,high,p,p_holm,needed\n3,0.5,")) << "columns that a program may count on";
+}
+
+TEST_F(CompareTest, RowsWithoutSpreadOrOfOnePairAreNotCountedAmongThoseThatAreCorrected) {
+  AddPairs("bucket_sort", 0.25, {0.25, 0.25, 0.25});
+  AddPairs("even_pairs", 0.5, {0.2, 0.201, 0.199});
+  AddPairs("parity_check", 0.5, {0.25});
+  AddPairs("stack_manipulation", 0.5, {0, 0});
+  const nlohmann::json rows = nlohmann::json::parse(Compared({"-o", "json"}).out)["rows"];
+  ASSERT_EQ(rows.size(), 5u);
+  for (const size_t i : {0u, 2u, 3u}) {
+    for (const char* key : {"p", "p_holm", "needed"}) EXPECT_TRUE(rows[i][key].is_null()) << i << key;
+  }
+  EXPECT_DOUBLE_EQ(rows[1]["p_holm"].get<double>(), 2 * rows[1]["p"].get<double>());
+  EXPECT_THAT(Compared().err, HasSubstr("when corrected for 2 rows"));
+}
+
+TEST_F(CompareTest, MarksAreInEveryFormatForPeople) {
+  AddPairs("bucket_sort", 0.3, {0.2, 0.201, 0.199});
+  AddPairs("even_pairs", 0.5, {0.01, 0.02, 0.03});
+  EXPECT_THAT(Compared({"-o", "markdown"}).out, HasSubstr("| bucket\\_sort | 3 | 30.0 | 50.0 | +20.0\\* |"));
+  EXPECT_THAT(Compared({"-o", "latex"}).out, HasSubstr("bucket\\_sort & 3 & 30.0 & 50.0 & +20.0* &"));
+}
+
+}  // namespace
+}  // namespace longreach::client
