@@ -8,6 +8,7 @@
 #include "client/app.h"
 #include "client/commands/command.h"
 #include "client/commands/listings.h"
+#include "client/commands/paired_values.h"
 #include "client/output/text.h"
 #include "client/spec/field_notes.h"
 #include "client/spec/field_paths.h"
@@ -65,7 +66,7 @@ class Completer {
     }
     const std::string current = words.empty() ? "" : words.back();
     if (waiting != nullptr) {
-      Offer(waiting->get_type_name());
+      OfferValues(*waiting);
     } else if (current.starts_with('-')) {
       OfferOptions(*app);
     } else if (!Children(*app).empty()) {
@@ -120,6 +121,13 @@ class Completer {
     }
   }
 
+  // The best of what jobs have is chosen, where rows and columns may be of their values too: lengths and slices.
+  void OfferValues(const CLI::Option& option) {
+    if (!option.check_lname("best-of")) return Offer(option.get_type_name());
+    OfferAll({kPairAxes.begin(), kPairAxes.end()});
+    OfferAll(SettingPaths());
+  }
+
   // By what the argument is called in the help.
   void Offer(const std::string& type) {
     const std::string what = type.substr(0, type.find(':'));  // Behind it stands what is checked of it.
@@ -137,6 +145,7 @@ class Completer {
       OfferAll(catalog::TableAxes());
       OfferAll(SettingPaths());
     }
+    if (what == "AXIS,...") OfferAll({kPairAxes.begin(), kPairAxes.end()});
     if (what == "HOW") OfferAll(catalog::Aggregates());
     if (what == "DEVICE") OfferAll({"cpu", "cuda"});
     if (what.starts_with("STATE")) OfferAll(ShownFilterWords());

@@ -51,6 +51,19 @@ TEST(CompletionTest, OffersSubcommandsOptionsAndTheirValues) {
   EXPECT_THAT(Offered({"jobs", "last", "--state", ""}), AllOf(Contains("running"), Not(Contains("leased"))));
 }
 
+// Lengths and slices, which tables have as rows, are not of jobs: the options below refuse them.
+TEST(CompletionTest, OffersTheAxesThatAnOptionTakes) {
+  EXPECT_THAT(Offered({"results", "--rows", "l"}), ElementsAre("layer", "learning_rate", "length", "longbench_task"));
+  EXPECT_THAT(Offered({"results", "--best-of", "l"}), ElementsAre("learning_rate"));
+  EXPECT_THAT(Offered({"results", "--best-of", ""}), AllOf(Contains("system"), Contains("task"), Contains("encoding"), Contains("seed"), Not(Contains("depth")), Not(Contains("step"))));
+  EXPECT_THAT(Offered({"results", "--best-of", "model.lay"}), ElementsAre("model.layers"));
+  EXPECT_THAT(Offered({"compare", "last", "--by", ""}), ElementsAre("system", "task", "encoding", "learning_rate", "seed"));
+  for (const std::string& axis : Offered({"results", "--best-of", ""})) {
+    if (axis.find('.') != std::string::npos && axis != "model.layers") continue;  // One setting for all.
+    EXPECT_THAT(RunCommandLine({"results", "last", "--best-of", axis, "--scheduler", "unix:/nonexistent"}).err, Not(HasSubstr("--best-of"))) << axis;
+  }
+}
+
 TEST(CompletionTest, OffersPresetsFilesAndWhatCanBeSet) {
   EXPECT_THAT(Offered({"run", "table-b"}), ElementsAre("table-b1", ":files"));
   EXPECT_THAT(Offered({"run", "table-b1", "--set", "training."}), Contains("training.steps="));
