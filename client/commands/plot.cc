@@ -8,7 +8,9 @@
 #include "client/commands/command.h"
 #include "client/commands/head_curves.h"
 #include "client/commands/only.h"
+#include "client/commands/paired_values.h"
 #include "client/commands/plot_axes.h"
+#include "client/commands/plot_best_of.h"
 #include "client/commands/plot_fits.h"
 #include "client/commands/plot_panels.h"
 #include "client/commands/suggestions.h"
@@ -26,7 +28,9 @@
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/catalog/aggregates.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/axis_list.h"
 #include "proto/types/settings.h"
 #include "proto/types/usual_axes.h"
 #include "proto/types/words.h"
@@ -50,6 +54,8 @@ class Plot final : public Command {
                 "settings by their paths, as model.layers.\n"
                 "--x step: the losses of training, of jobs that still run too, as means over 100 ranges of steps (--step-bins).\n"
                 "Accuracy of one task has a dotted line at chance, the accuracy of guessing ('longreach list --help' says which).\n"
+                "--best-of learning_rate: each line is the mean over seeds at its best learning rate, chosen once for each line by the score\n"
+                "over all test lengths (by the newest loss of training), not at each point, where it would be of several models.\n"
                 "--metric attention_entropy --lines head: the curves of all heads, a panel for each layer and system; --panels says\n"
                 "which of the two stand side by side.\n"
                 "FILE.vl.json is a Vega-Lite specification with its data in it; '-' prints it. FILE.svg, FILE.png and FILE.pdf are drawn\n"
@@ -59,6 +65,7 @@ class Plot final : public Command {
                 "longreach plot table-b1 --file lengths.vl.json\n"
                 "longreach plot table-b1 --only task=even_pairs,bucket_sort --file lengths.svg\n"
                 "longreach plot last --x learning_rate --file rates.png\n"
+                "longreach plot last --best-of learning_rate --file best.svg\n"
                 "longreach plot last --x step --log --lines learning_rate --file loss.svg\n"
                 "longreach plot last --x model.layers --y training.batch_size --aggregate max --file map.svg\n"
                 "longreach plot nope-small --metric position_loss --only system=rope,nope --file loss.svg\n"
@@ -82,6 +89,8 @@ class Plot final : public Command {
         ->type_name("AXIS");
     app.add_option("--panels", axes_.panels, "Axis of the panels, which may be a setting, or none [task where there are several]")->type_name("AXIS");
     app.add_option("--aggregate", aggregate_, "Over all other axes: max, min, mean or median")->type_name("HOW")->capture_default_str();
+    app.add_option("--best-of", best_of_, "Axis, or several, that the figure has not: each line at the best of its values, by the aggregate over all test lengths (or --length)")
+        ->type_name("AXIS[,AXIS...]");
     app.add_option("--length", length_, "Test length where it is no axis; 0: over all lengths")->type_name("N")->check(CheckCount);
     app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE")->check(WhyNoText);
     AddOnlyOption(app, only_);
@@ -102,8 +111,12 @@ class Plot final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
     if (IsHeadCurves() && axes_.panels.empty()) axes_.panels = "layer";
-    ASSIGN_OR_RETURN(const SystemSettings settings, SystemSettings::FetchFor(*connection, sweep, axes_.All(), only_));
+    std::vector<std::string> told_apart = axes_.All();
+    const std::vector<std::string> best_of = AxesIn(best_of_);
+    told_apart.insert(told_apart.end(), best_of.begin(), best_of.end());
+    ASSIGN_OR_RETURN(const SystemSettings settings, SystemSettings::FetchFor(*connection, sweep, told_apart, only_));
     RETURN_IF_ERROR(axes_.Complete(settings, only_));
+    RETURN_IF_ERROR(CheckBestOf(best_of, axes_));
     ASSIGN_OR_RETURN(Drawing drawing, Draw(*connection, sweep, settings));
     if (drawing.points == 0 && drawing.without_setting) {
       return Error(absl::StatusCode::kFailedPrecondition,
@@ -172,7 +185,22 @@ class Plot final : public Command {
     RETURN_IF_ERROR(CheckOnlyLengths());
     if (metric_ == kTrainingLoss && length_ > 0) return UsageError(fmt::format("--length {}: losses of training have no test length", length_), "leave it out");
     if (x_length_ > 0 && !axes_.IsScatter()) return UsageError("--x-length: only with a metric as --x", "leave it out, or set --x to a metric");
-    return CheckMeasure(metric_, aggregate_, axes_.Has(kStepAxis));
+    RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_, axes_.Has(kStepAxis)));
+    return CheckBestOfWords();
+  }
+
+  absl::Status CheckBestOfWords() const {
+    if (best_of_.empty()) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckAxes("--best-of", best_of_, {kPairAxes.begin(), kPairAxes.end()}));
+    if (axes_.IsScatter() || !axes_.y.empty() || IsHeadCurves()) {
+      return UsageError("--best-of: it is chosen for each line, which heat maps, one metric against another and curves of heads do not have",
+                        "leave it out; 'longreach results --best-of' chooses for each cell of a table");
+    }
+    const catalog::Metric* const metric = catalog::FindMetric(metric_);
+    if (metric != nullptr && metric->better == catalog::Better::kNeither) {
+      return UsageError(fmt::format("--best-of: of {} neither more nor less is better", metric_), "leave it out, or choose another --metric");
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckOnlyLengths() const {
@@ -201,7 +229,7 @@ class Plot final : public Command {
     v1::TableSpec usual = UsualTable(sweep);
     SetUsualAxes(sweep.spec(), usual);
     return {.sweep = sweep.id(), .axes = axes_, .metric = metric_, .length = length_, .slice = slice_, .aggregate = aggregate_, .only = only_,
-            .step_bins = step_bins_, .usual = std::move(usual)};
+            .step_bins = step_bins_, .best_of = AxesIn(best_of_), .usual = std::move(usual)};
   }
 
   absl::StatusOr<Drawing> Draw(Connection& connection, const v1::Sweep& sweep, const SystemSettings& settings) const {
@@ -240,7 +268,7 @@ class Plot final : public Command {
       drawing.points = PointsOf(map);
       drawing.specification = VegaLiteOf(map);
     } else {
-      LinePlot plot{.title = title, .x_title = Words(axes_.x), .x_log = axes_.x == "learning_rate", .x_each = axes_.x != "length" && axes_.x != kStepAxis, .y_title = drawing.value, .y_log = log_, .lines_title = Words(axes_.lines), .bands = HasBands(), .panels = std::move(panels), .panels_together = curves.panels_together};
+      LinePlot plot{.title = title, .x_title = Words(axes_.x), .x_log = axes_.x == "learning_rate", .x_each = axes_.x != "length" && axes_.x != kStepAxis, .y_title = drawing.value, .y_log = log_, .lines_title = Words(axes_.lines), .best_of_title = BestOfWords(), .bands = HasBands(), .panels = std::move(panels), .panels_together = curves.panels_together};
       plot.chance = ChanceOf(drawing.metric, sweep.spec(), only_);
       if (axes_.x == "length") {
         ASSIGN_OR_RETURN(plot.trained, TrainedLength(connection, sweep, only_));
@@ -283,15 +311,28 @@ class Plot final : public Command {
     const PlotPanel& alone = panels.front();
     if (title_.empty() && panels.size() == 1 && !alone.title.empty()) title.text += ", " + alone.title;
     if (const std::string summary = Summary(settings); !summary.empty()) title.notes.push_back(summary);
-    AddNotes(NotesOf(axes_, panels), title);
+    std::vector<std::string> notes = NotesOf(axes_, panels);
+    if (!best_of_.empty()) {
+      const std::string at = panels.front().table.metric() == kTrainingLoss ? "at the newest step" : AtLength(length_, only_);
+      const std::string chosen = NoteOnBestValues(panels, AxesIn(best_of_), fmt::format("{} {}", catalog::AggregateInWords(aggregate_), at));
+      if (!chosen.empty()) notes.insert(notes.begin(), chosen);
+    }
+    AddNotes(notes, title);
     return title;
+  }
+
+  // "best learning rate"; empty: none is chosen.
+  std::string BestOfWords() const {
+    std::vector<std::string> words;
+    for (const std::string& axis : AxesIn(best_of_)) words.push_back(Words(axis));
+    return words.empty() ? "" : "best " + Join(words, " and ");
   }
 
   bool HasBands() const { return !axes_.IsScatter() && axes_.y.empty() && aggregate_ == "mean"; }
 
   // "mean over seeds; bands: standard deviation; at length 100".
   std::string Summary(const SystemSettings& settings) const {
-    Aggregation how{.aggregate = aggregate_, .shown = {axes_.x, axes_.lines, axes_.points, axes_.panels}, .only = only_};
+    Aggregation how{.aggregate = aggregate_, .shown = {axes_.x, axes_.lines, axes_.points, axes_.panels}, .only = only_, .best_of = AxesIn(best_of_)};
     // Curves of heads are of one system each, by whatever axis that is.
     if (IsHeadCurves()) how.shown.insert(how.shown.end(), {"system", settings.spec().systems().empty() ? "encoding" : "system"});
     std::vector<std::string> parts;
@@ -332,6 +373,7 @@ class Plot final : public Command {
   PlotAxes axes_;
   int x_length_ = 0;
   std::string aggregate_ = "mean";
+  std::string best_of_;
   int length_ = 0;
   std::string slice_;
   std::vector<std::string> only_;

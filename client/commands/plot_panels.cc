@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/commands/plot_best_of.h"
 #include "client/commands/tables.h"
 #include "client/errors.h"
+#include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/axis_list.h"
 #include "proto/types/settings.h"
@@ -64,11 +66,29 @@ absl::StatusOr<v1::Table> FetchPanelTable(Connection& connection, const PanelsQu
   return FetchTable(connection, question.sweep, table);
 }
 
+namespace {
+
+// A table whose rows are the lines of a panel.
+absl::StatusOr<v1::Table> FetchLines(Connection& connection, const PanelsQuestion& question, const PanelsSource& source, const std::optional<std::string>& panel) {
+  const std::string& lines = question.axes.lines;
+  if (question.best_of.empty()) return FetchPanelTable(connection, question, lines, source, panel);
+  const PanelsSource values{.columns = Join(question.best_of, ","), .metric = source.metric, .length = source.length};
+  ASSIGN_OR_RETURN(const v1::Table choice, FetchPanelTable(connection, question, lines, values, panel));
+  ASSIGN_OR_RETURN(const v1::Table by_value, FetchPanelTable(connection, question, Join({lines, values.columns}, ","), source, panel));
+  if (!HasValues(choice) && HasValues(by_value)) {
+    return Error(absl::StatusCode::kFailedPrecondition, fmt::format("--best-of {}: {} is there by {} alone, and not as one value of each job to choose by", values.columns, choice.metric(), source.columns),
+                 fmt::format("choose one with --only {}=VALUE", Join(question.best_of, "=VALUE --only ")));
+  }
+  return AtBestValues(choice, by_value, question.best_of);
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<PlotPanel>> FetchPanels(Connection& connection, const PanelsQuestion& question, const PanelsSource& source) {
   const PlotAxes& axes = question.axes;
   std::vector<PlotPanel> panels;
   if (axes.panels == "none") {
-    ASSIGN_OR_RETURN(v1::Table table, FetchPanelTable(connection, question, axes.lines, source, std::nullopt));
+    ASSIGN_OR_RETURN(v1::Table table, FetchLines(connection, question, source, std::nullopt));
     panels.push_back({.title = "", .key = "", .table = std::move(table)});
     return panels;
   }
@@ -81,13 +101,13 @@ absl::StatusOr<std::vector<PlotPanel>> FetchPanels(Connection& connection, const
                       fmt::format("choose some with --only {}=VALUE,VALUE", axes.panels));
   }
   for (const v1::TableAxisEntry& entry : overview.rows()) {
-    ASSIGN_OR_RETURN(v1::Table table, FetchPanelTable(connection, question, axes.lines, source, PanelOf(axes, entry.key())));
+    ASSIGN_OR_RETURN(v1::Table table, FetchLines(connection, question, source, PanelOf(axes, entry.key())));
     // Of many systems few have a metric's slices.
     if (catalog::FindSliceAxis(axes.lines) != nullptr && !HasValues(table)) continue;
     panels.push_back({.title = entry.label().empty() ? entry.key() : entry.label(), .key = entry.key(), .table = std::move(table)});
   }
   if (panels.empty()) {
-    ASSIGN_OR_RETURN(v1::Table none, FetchPanelTable(connection, question, axes.lines, source, std::nullopt));
+    ASSIGN_OR_RETURN(v1::Table none, FetchLines(connection, question, source, std::nullopt));
     panels.push_back({.title = "", .key = "", .table = std::move(none)});
   }
   return panels;

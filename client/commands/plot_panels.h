@@ -24,6 +24,7 @@ struct PanelsQuestion {
   std::string aggregate;
   std::vector<std::string> only;  // As TableSpec has it.
   int step_bins = 0;
+  std::vector<std::string> best_of = {};  // Axes of jobs, of which each line has its best value (plot_best_of.h).
   v1::TableSpec usual;            // Its rows and columns come in the order that they have there.
 };
 
@@ -41,7 +42,7 @@ std::optional<std::string> PanelOf(const PlotAxes& axes, const std::string& key)
 absl::StatusOr<v1::Table> FetchPanelTable(Connection& connection, const PanelsQuestion& question, const std::string& rows, const PanelsSource& source,
                                           const std::optional<std::string>& panel);
 
-// Never empty, though a table may have no cells. INVALID_ARGUMENT: too many panels.
+// Never empty, though a table may have no cells. INVALID_ARGUMENT: too many panels. FAILED_PRECONDITION: there is nothing to choose the best by.
 absl::StatusOr<std::vector<PlotPanel>> FetchPanels(Connection& connection, const PanelsQuestion& question, const PanelsSource& source);
 
 // What panels have in common is said once.

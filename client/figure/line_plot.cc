@@ -76,6 +76,7 @@ Json ValuesOf(const LinePlot& plot, bool dashed) {
     value["x"] = x;
     value["y"] = cell.measured();
     value["jobs"] = cell.measured_jobs();
+    if (!plot.best_of_title.empty()) value["best_of"] = Printable(cell.best_of());
     if (plot.bands && cell.has_deviation()) {
       const Range range = RangeOf(panel.table);
       const double low = std::max(cell.measured() - cell.deviation(), range.low);
@@ -169,6 +170,7 @@ Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
                               {{"field", "x"}, {"type", "quantitative"}, {"title", plot.x_title}},
                               {{"field", "y"}, {"type", "quantitative"}, {"title", plot.y_title}},
                               {{"field", "jobs"}, {"type", "quantitative"}, {"title", "jobs"}}}}}}};
+  if (!plot.best_of_title.empty()) line["encoding"]["tooltip"].push_back({{"field", "best_of"}, {"type", "nominal"}, {"title", plot.best_of_title}});
   if (!plot.curves.empty()) line["transform"] = Json::array({Json::object({{"filter", "isValid(datum.y)"}})});
   // A layer of their own: the legend of lines with dots is of the dots, which have no dashes.
   Json dots = line;

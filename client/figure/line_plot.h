@@ -25,6 +25,7 @@ struct LinePlot {
   std::string y_title;                  // "accuracy (%)"
   bool y_log = false;
   std::string lines_title;              // "encoding"
+  std::string best_of_title = {};       // "best learning rate": what cells name in best_of. Empty: they do not.
   // The longest length of training: a dashed line, where lengths are on the x axis. Absent: none.
   std::optional<double> trained = {};
   // What guessing has: a thin dotted line. Absent: none.

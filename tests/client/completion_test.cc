@@ -54,7 +54,7 @@ TEST(CompletionTest, OffersSubcommandsOptionsAndTheirValues) {
 // Lengths and slices, which tables have as rows, are not of jobs: the options below refuse them.
 TEST(CompletionTest, OffersTheAxesThatAnOptionTakes) {
   EXPECT_THAT(Offered({"results", "--rows", "l"}), ElementsAre("layer", "learning_rate", "length", "longbench_task"));
-  EXPECT_THAT(Offered({"results", "--best-of", "l"}), ElementsAre("learning_rate"));
+  for (const char* command : {"results", "plot"}) EXPECT_THAT(Offered({command, "--best-of", "l"}), ElementsAre("learning_rate")) << command;
   EXPECT_THAT(Offered({"results", "--best-of", ""}), AllOf(Contains("system"), Contains("task"), Contains("encoding"), Contains("seed"), Not(Contains("depth")), Not(Contains("step"))));
   EXPECT_THAT(Offered({"results", "--best-of", "model.lay"}), ElementsAre("model.layers"));
   EXPECT_THAT(Offered({"compare", "last", "--by", ""}), ElementsAre("system", "task", "encoding", "learning_rate", "seed"));

@@ -1,8 +1,11 @@
 """Figures of a real sweep, drawn by the real vl-convert-python."""
+import csv
+import io
 import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 
@@ -36,11 +39,11 @@ def home():
         yield home
 
 
-def plot(home, monkeypatch, file, *arguments):
+def plot(home, monkeypatch, file, *arguments, sweep="curves", store="curves.db"):
     # The Python of these tests has the package.
     environment = home.environment()
     monkeypatch.setattr(home, "environment", lambda: {**environment, "LONGREACH_PYTHON": sys.executable})
-    ended = run_cli(home, "plot", "curves", "--store", home.path / "curves.db", "--file", home.path / file, *arguments)
+    ended = run_cli(home, "plot", sweep, "--store", home.path / store, "--file", home.path / file, *arguments)
     assert ended.code == 0, ended
     return (home.path / file).read_bytes()
 
@@ -62,6 +65,30 @@ def test_every_measured_cell_is_a_point_of_the_specification(home, monkeypatch):
     assert {value["positions"] for value in spec["data"]["values"]} == {"plain", "randomized"}
     # Trained on lengths up to 5.
     assert spec["spec"]["layer"][-1]["encoding"]["x"]["datum"] == 5
+
+
+def test_lines_at_the_best_learning_rate_are_each_of_one(home, monkeypatch):
+    ended = run_cli(home, "run", "./curves.yaml", "--set", "name=rates", "--set", "task=bucket_sort", "--set", "learning_rate=1e-4,1e-3,1e-2", "--set", "training.steps=20",
+                    "--store", home.path / "rates.db")
+    assert ended.code == 0, ended
+    jobs = run_cli(home, "results", "rates", "--store", home.path / "rates.db", "--jobs", "--metric", "accuracy", "-o", "csv")
+    values = {}
+    for row in csv.DictReader(io.StringIO(jobs.out)):
+        values.setdefault((row["encoding"].endswith(":randomized"), float(row["learning_rate"])), {}).setdefault(int(row["length"]), []).append(100 * float(row["value"]))
+    means = {line: {length: statistics.mean(of_seeds) for length, of_seeds in lengths.items()} for line, lengths in values.items()}
+    assert len(means) == 6 and all(len(of_seeds) == 2 for lengths in values.values() for of_seeds in lengths.values())
+
+    drawn = plot(home, monkeypatch, "best.vl.json", "--best-of", "learning_rate", sweep="rates", store="rates.db")
+    spec = json.loads(drawn)
+    points = {}
+    for value in spec["data"]["values"]:
+        points.setdefault((value["positions"] == "randomized", float(value["best_of"])), {})[value["x"]] = value["y"]
+    assert len(points) == 2, "a rate for each line"
+    for (randomized, rate), of_line in points.items():
+        assert of_line == pytest.approx({length: means[randomized, rate][length] for length in (6, 9, 12)})
+        assert means[randomized, rate][0] == pytest.approx(max(of_rate[0] for (other, _), of_rate in means.items() if other == randomized))
+    assert "mean over seeds at the best learning rate" in spec["title"]["subtitle"][0]
+    assert spec["title"]["subtitle"][1].startswith("learning_rate chosen for each line by its mean over all test lengths: ")
 
 
 def test_pictures_show_it(home, monkeypatch):
