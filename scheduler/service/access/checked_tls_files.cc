@@ -47,13 +47,14 @@ std::string PathOf(int fd) { return fd < 0 ? std::string() : fmt::format("/proc/
 
 }  // namespace
 
+CheckedTlsFiles::CheckedTlsFiles(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends)
+    : files_(std::move(files)), log_(log), ends_(std::move(ends)), state_(State{.files = access::ChangedFiles({files_.certificate, files_.key, files_.client_ca})}) {}
+
 absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> CheckedTlsFiles::Open(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends) {
   auto checked = std::unique_ptr<CheckedTlsFiles>(new CheckedTlsFiles(std::move(files), log, std::move(ends)));
   {
     auto state = checked->state_.Lock();
-    // Before they are read: what changes meanwhile is a change.
-    state->good = checked->StampsNow();
-    RETURN_IF_ERROR(checked->Take(*state));
+    RETURN_IF_ERROR(state->files.Begin([&checked, &state] { return checked->Take(*state); }));
   }
   if (::access(checked->pair().c_str(), R_OK) != 0) {
     return absl::FailedPreconditionError(fmt::format("TLS needs /proc, and {} cannot be read: {}; mount it", checked->pair(), std::strerror(errno)));
@@ -72,12 +73,6 @@ CheckedTlsFiles::~CheckedTlsFiles() {
 
 std::string CheckedTlsFiles::pair() const { return PathOf(pair_); }
 std::string CheckedTlsFiles::client_ca() const { return PathOf(client_ca_); }
-
-CheckedTlsFiles::Stamps CheckedTlsFiles::StampsNow() const {
-  return {.certificate = StampOf(files_.certificate),
-          .key = StampOf(files_.key),
-          .client_ca = files_.client_ca.empty() ? FileStamp{} : StampOf(files_.client_ca)};
-}
 
 absl::Status CheckedTlsFiles::Take(State& state) {
   ASSIGN_OR_RETURN(std::string certificate, access::ReadSmallFile(files_.certificate));
@@ -100,7 +95,8 @@ absl::Status CheckedTlsFiles::Take(State& state) {
 
 void CheckedTlsFiles::Look(std::chrono::sys_seconds now) {
   auto state = state_.Lock();
-  TakeWhatChanged(*state);
+  const std::string wrong = state->files.Look([this, &state] { return Take(*state); });
+  if (!wrong.empty()) log_.Add(fmt::format("a change of the TLS files: {}; those of before still serve", wrong));
   TellOfEnds(*state, now);
 }
 
@@ -113,17 +109,6 @@ void CheckedTlsFiles::TellOfEnds(State& state, std::chrono::sys_seconds now) con
   for (const std::string& line : {access::EndOfCertificate(state.certificate, CertificateName(files_), now), access::EndOfCertificate(state.authority, AuthorityName(files_), now)}) {
     if (!line.empty() && state.told.insert(line).second) ends_(line);
   }
-}
-
-void CheckedTlsFiles::TakeWhatChanged(State& state) {
-  const Stamps now = StampsNow();
-  if (now == state.good) return;
-  const absl::Status took = Take(state);
-  const std::string wrong(took.message());
-  if (took.ok()) state.good = now;
-  const bool again = std::exchange(state.wrong, wrong) == wrong;
-  if (took.ok()) state.logged.clear();
-  else if (again && std::exchange(state.logged, wrong) != wrong) log_.Add(fmt::format("a change of the TLS files: {}; those of before still serve", wrong));
 }
 
 void CheckedTlsFiles::Follow() {

@@ -9,9 +9,9 @@
 #include <string>
 #include <thread>
 
+#include "proto/access/changed_files.h"
 #include "proto/base/status.h"
 #include "proto/base/synchronized.h"
-#include "scheduler/service/access/file_stamp.h"
 #include "scheduler/service/access/refusals.h"
 
 namespace longreach::service {
@@ -46,23 +46,15 @@ class CheckedTlsFiles {
   void Follow();
 
  private:
-  struct Stamps {
-    FileStamp certificate, key, client_ca;
-    bool operator==(const Stamps& other) const = default;
-  };
   struct State {
-    Stamps good;
-    std::string wrong;   // With what there was at the last look.
-    std::string logged;  // And is still so.
-    std::string certificate, authority;  // PEM, as they serve.
-    std::set<std::string> told;          // Of their ends, on this day.
-    std::chrono::sys_days told_on;
+    access::ChangedFiles files;
+    std::string certificate{}, authority{};  // PEM, as they serve.
+    std::set<std::string> told{};            // Of their ends, on this day.
+    std::chrono::sys_days told_on{};
   };
 
-  CheckedTlsFiles(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends) : files_(std::move(files)), log_(log), ends_(std::move(ends)) {}
-  Stamps StampsNow() const;
+  CheckedTlsFiles(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends);
   absl::Status Take(State& state);
-  void TakeWhatChanged(State& state);
   void TellOfEnds(State& state, std::chrono::sys_seconds now) const;
 
   const TlsFiles files_;

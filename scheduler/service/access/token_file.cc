@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(std::filesystem::path
 
 absl::StatusOr<bool> TokenFile::Read(State& state) const {
   state.look_at = clock_.Steady() + kEvery;
-  const FileStamp stamp = StampOf(path_);
+  const access::FileStamp stamp = access::StampOf(path_);
   if (stamp == state.stamp && !state.tokens.empty()) return false;
   // Noted before it is parsed, and even if it is wrong: a later change is read again. One that could not be read is, too: it may have been changed
   // while this process had no descriptor left, and a token was taken away.

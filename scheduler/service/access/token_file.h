@@ -12,7 +12,7 @@
 #include "proto/access/tokens.h"
 #include "proto/base/clock.h"
 #include "proto/base/synchronized.h"
-#include "scheduler/service/access/file_stamp.h"
+#include "proto/access/file_stamp.h"
 #include "scheduler/service/access/refusals.h"
 
 namespace longreach::service {
@@ -34,7 +34,7 @@ class TokenFile {
  private:
   struct State {
     std::vector<access::Token> tokens;
-    FileStamp stamp;
+    access::FileStamp stamp;
     std::string trouble;  // What was logged last, and still is so.
     SteadyTime look_at{};
   };

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-namespace longreach::service {
+namespace longreach::access {
 
 // Of no file: all zero.
 struct FileStamp {
@@ -25,4 +25,4 @@ inline FileStamp StampOf(const std::filesystem::path& path) {
   return {.changed = status.st_ctim, .inode = status.st_ino, .size = status.st_size};
 }
 
-}  // namespace longreach::service
+}  // namespace longreach::access
