@@ -210,7 +210,7 @@ class Certs final : public Command {
     ASSIGN_OR_RETURN(authority.key, access::ReadSecretFile(KeyOf(folder_, kAuthority)));
     if (!renew_ && std::filesystem::exists(CertificateOf(folder_, name_))) {
       return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a {} already", Printable(CertificateOf(folder_, name_).string())),
-                   "--renew replaces it; a scheduler that runs takes up its own within 10 s");
+                   "--renew replaces it; a scheduler or worker that runs takes its own up within 10 s");
     }
     if (role_ != kServer && !hosts_.empty()) return UsageError(fmt::format("--host: a certificate with the role {} has none", role_), "leave it away");
     RETURN_IF_ERROR(TakeOverFromBefore());

@@ -114,6 +114,8 @@ absl::StatusOr<Credentials> ReadCredentials(const CredentialFiles& files) {
   credentials.token = files.token;
   if (credentials.token.empty() && !files.token_file.empty()) {
     ASSIGN_OR_RETURN(credentials.token, ReadSecretFile(files.token_file));
+    // As it is for a moment while somebody writes it.
+    if (Trim(credentials.token).empty()) return absl::FailedPreconditionError(fmt::format("{}: there is no token in it", files.token_file));
   }
   credentials.token = std::string(Trim(credentials.token));
   if (credentials.token.find_first_of(" \t\r\n") != std::string::npos || credentials.token.size() > 4096) {

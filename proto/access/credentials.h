@@ -1,4 +1,5 @@
-// What a client or worker shows a scheduler, and by what it knows it: files, read once when a channel is opened.
+// What a client or worker shows a scheduler, and by what it knows it: files, read when a channel is opened. Who runs for long reads them again when they have
+// changed (current_credentials.h).
 #pragma once
 
 #include <chrono>
@@ -24,6 +25,8 @@ struct Credentials {
   std::string certificate{};
   std::string key{};
   std::string token{};
+
+  bool operator==(const Credentials&) const = default;
 };
 
 // Errors name the file and what to do: unreadable, open to everybody, not PEM, a pair that does not belong together, expired.

@@ -117,6 +117,78 @@ def test_a_renewed_certificate_is_taken_up_without_a_restart(home):
     assert run_cli(home, "sweeps", *certificates.flags("reader"), scheduler=scheduler).code == 0
 
 
+def is_there(home, scheduler, *flags):
+    until(lambda: run_cli(home, "workers", "-q", *flags, scheduler=scheduler).out, "the worker is there")
+
+
+def submit_small(home, scheduler, certificates):
+    with certificates.channel(scheduler.address, "client") as channel:
+        assert messages("api_grpc").LongreachStub(channel).SubmitSweep(small_request()).created
+    wait_for_small(home, scheduler, *certificates.flags("reader"))
+
+
+@harness.needs_worker
+def test_a_worker_takes_up_a_renewed_certificate_without_a_restart(home):
+    certificates = Certificates(home)
+    certificates.issue("gpu-b", "worker")
+    scheduler = tls_scheduler(home, certificates)
+    worker = Worker(home, scheduler, *certificates.flags("worker"))
+    is_there(home, scheduler, *certificates.flags("reader"))
+
+    shutil.copy(certificates["reader.key"], certificates["worker.key"])
+    until(lambda: "the key belongs to another certificate; what it had before is shown until that is mended" in worker.log(), "a key without its certificate is told")
+    assert refusals(scheduler) == [], "and changes nothing"
+    # Whose certificate it shows the scheduler says of one that it does not admit.
+    shutil.copy(certificates["reader.crt"], certificates["worker.crt"])
+    until(lambda: any("/Synchronize: certificate reader has the role reader, and this call is for worker" in line for line in refusals(scheduler)),
+          "calls show what lies there")
+    for part in ("key", "crt"):
+        shutil.copy(certificates[f"gpu-b.{part}"], certificates[f"worker.{part}"])
+    until(lambda: "answers again" in worker.log(), "a good one is admitted again")
+
+    submit_small(home, scheduler, certificates)
+    assert worker.is_running() and worker.log().count("taken up without a restart: certificate ") == 2, worker.log()
+
+
+@harness.needs_worker
+def test_a_worker_goes_on_under_a_new_authority_without_a_restart(home):
+    certificates, anew = Certificates(home), Certificates(home, "anew")
+    scheduler = tls_scheduler(home, certificates)
+    worker = Worker(home, scheduler, *certificates.flags("worker"))
+    is_there(home, scheduler, *certificates.flags("reader"))
+
+    assert scheduler.stop() == 0
+    for file in anew.folder.iterdir():
+        shutil.copy(file, certificates[file.name])
+    scheduler = scheduler.again()
+    until(lambda: "answers again" in worker.log(), "both know each other by the new authority")
+
+    submit_small(home, scheduler, certificates)
+    assert worker.is_running() and "ca.crt" in worker.log().split("taken up without a restart: ", 1)[1], worker.log()
+
+
+@harness.needs_worker
+def test_a_worker_shows_a_replaced_token_with_its_next_calls(home):
+    tokens, own, mine = home.path / "tokens", home.path / "own.token", home.path / "client.token"
+    first, reader, second, client = [token(home, role, name, tokens) for role, name in (("worker", "one"), ("reader", "bob"), ("worker", "two"), ("client", "ann"))]
+    for path in (own, mine):
+        path.touch(mode=0o600)
+    own.write_text(first)
+    mine.write_text(client)
+    scheduler = Scheduler(home, "--tokens", tokens)
+    worker = Worker(home, scheduler, "--token-file", own)
+    is_there(home, scheduler, "--token-file", mine)
+
+    own.write_text(reader)
+    until(lambda: any("/Synchronize: token bob has the role reader, and this call is for worker" in line for line in refusals(scheduler)), "calls show what lies there")
+    own.write_text(second)
+    until(lambda: "answers again" in worker.log(), "a good one is admitted again")
+
+    assert scheduler.api().SubmitSweep(small_request(), metadata=bearer(client)).created
+    wait_for_small(home, scheduler, "--token-file", mine)
+    assert worker.is_running() and not any(secret in worker.log() for secret in (first, reader, second)), worker.log()
+
+
 def test_the_log_says_that_the_schedulers_certificate_expires_soon(home):
     certificates = Certificates(home)
     end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=3)
@@ -140,7 +212,11 @@ def test_a_worker_whose_certificate_has_expired_says_so(home):
     # Over a connection that is there its certificate is not looked at again.
     scheduler.kill()
     until(lambda: "no answer from the scheduler" in worker.log(), "the worker misses its scheduler")
-    assert re.search(r"worker\.crt expired on \d{4}-\d\d-\d\d; make a new one with 'longreach certs issue', and start this worker again with it; trying again", worker.log()), worker.log()
+    assert re.search(r"worker\.crt expired on \d{4}-\d\d-\d\d; make a new one with 'longreach certs issue', which this worker takes up by itself; trying again", worker.log()), worker.log()
+    for name in ("server", "worker"):
+        certificates.issue(name, name, "--renew", "--days", "800")
+    scheduler.again()
+    until(lambda: "answers again" in worker.log(), "it goes on with the new certificate")
 
 
 @pytest.mark.parametrize("arguments, words", [

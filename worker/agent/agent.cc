@@ -32,18 +32,10 @@ std::string Described(const v1::Lease& lease) {
                      lease.jobs(0).has_checkpoint() ? fmt::format(", from step {}", lease.jobs(0).checkpoint().step()) : "");
 }
 
-// Why no scheduler takes this worker's certificate now, though it was good when it was read; empty: it is still good, or there is none.
-std::string TroubleOf(const std::string& pem, const std::string& path) {
-  if (pem.empty()) return "";
-  const absl::Status valid = access::CheckValidNow(pem, fmt::format("certificate {}", path));
-  return valid.ok() ? "" : fmt::format("{}, and start this worker again with it", std::string(valid.message()));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(boost::asio::io_context& io, AgentOptions options, Ended ended) {
-  ASSIGN_OR_RETURN(const access::Credentials credentials, access::ReadCredentials(options.credentials));
-  ASSIGN_OR_RETURN(Channels channels, Channels::To(options.scheduler, credentials));
+  ASSIGN_OR_RETURN(std::unique_ptr<Channels> channels, Channels::Open(options.scheduler, options.credentials));
   ASSIGN_OR_RETURN(StateFolder state, StateFolder::Open(options.state, SystemClock().Wall(), options.state_patience));
   ASSIGN_OR_RETURN(Outbox outbox, Outbox::Open(state.outbox()));
   if (options.name.empty()) options.name = HostName();
@@ -51,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(boost::asio::io_context& io, 
       new Agent(io, std::move(options), std::move(channels), std::move(state), std::move(outbox), std::move(ended)));
 }
 
-Agent::Agent(boost::asio::io_context& io, AgentOptions options, Channels channels, StateFolder state,
+Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::unique_ptr<Channels> channels, StateFolder state,
              Outbox outbox, Ended ended)
     : io_(io),
       options_(std::move(options)),
@@ -59,13 +51,14 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, Channels channel
       outbox_(std::move(outbox)),
       ended_(std::move(ended)),
       cache_(state_.cache()),
-      transfers_(std::move(channels.files), state_.worker(), state_.incarnation()),
-      synchronizer_(io, std::move(channels.calls), options_.scheduler,
+      channels_(std::move(channels)),
+      transfers_([this] { return channels_->ForFile(); }, state_.worker(), state_.incarnation()),
+      synchronizer_(io, [this] { return channels_->ForCall(); }, options_.scheduler,
                     {.make_request = [this] { return MakeRequest(); },
                      .on_response = [this](const v1::SynchronizeRequest& sent,
                                            const v1::SynchronizeResponse& response) { return OnResponse(sent, response); },
                      .on_refused = [this](absl::Status status) { End(std::move(status)); },
-                     .own_trouble = [pem = channels.certificate, path = options_.credentials.certificate] { return TroubleOf(pem, path); }}),
+                     .own_trouble = [this] { return channels_->OwnTrouble(); }}),
       leave_timer_(io),
       waiting_timer_(io),
       trainers_(io, {.binary = options_.binary,

@@ -31,6 +31,7 @@
 #include "proto/access/credentials.h"
 #include "proto/base/status.h"
 #include "worker/agent/attempt.h"
+#include "worker/agent/channels.h"
 #include "worker/agent/file_cache.h"
 #include "worker/agent/outbox.h"
 #include "worker/agent/state_folder.h"
@@ -88,7 +89,7 @@ class Agent {
  private:
   using AttemptPtr = TrainerSlot::AttemptPtr;
 
-  Agent(boost::asio::io_context& io, AgentOptions options, Channels channels, StateFolder state, Outbox outbox,
+  Agent(boost::asio::io_context& io, AgentOptions options, std::unique_ptr<Channels> channels, StateFolder state, Outbox outbox,
         Ended ended);
 
   // agent.cc: what the scheduler is told and says.
@@ -190,6 +191,7 @@ class Agent {
   Outbox outbox_;
   Ended ended_;
   FileCache cache_;
+  const std::unique_ptr<Channels> channels_;
   Transfers transfers_;
   Synchronizer synchronizer_;
 

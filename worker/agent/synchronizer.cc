@@ -27,6 +27,7 @@ std::chrono::steady_clock::duration Rounded(std::chrono::duration<double> durati
 struct Synchronizer::Call {
   explicit Call(boost::asio::io_context& io) : work(boost::asio::make_work_guard(io)) {}
 
+  std::unique_ptr<v1::Worker::Stub> stub;
   grpc::ClientContext context;
   v1::SynchronizeRequest request;
   v1::SynchronizeResponse response;
@@ -37,10 +38,9 @@ struct Synchronizer::Call {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work;  // gRPC's thread will post to it.
 };
 
-Synchronizer::Synchronizer(boost::asio::io_context& io, std::shared_ptr<grpc::Channel> channel, std::string address,
-                           Handlers handlers)
+Synchronizer::Synchronizer(boost::asio::io_context& io, ChannelNow channel, std::string address, Handlers handlers)
     : io_(io),
-      stub_(v1::Worker::NewStub(std::move(channel))),
+      channel_(std::move(channel)),
       address_(std::move(address)),
       handlers_(std::move(handlers)),
       next_(io),
@@ -76,6 +76,7 @@ void Synchronizer::CallAfter(std::chrono::duration<double> wait) {
 void Synchronizer::CallNow() {
   news_ = false;
   away_ = false;
+  std::shared_ptr<grpc::Channel> channel = channel_();
   auto call = std::make_shared<Call>(io_);
   call->request = handlers_.make_request();
   call->refresh = std::exchange(refresh_due_, false);
@@ -83,10 +84,13 @@ void Synchronizer::CallNow() {
   call->request.set_sequence(++sequence_);
   call->context.set_deadline(std::chrono::system_clock::now() + kDeadline);
   in_flight_ = call;
-  stub_->async()->Synchronize(&call->context, &call->request, &call->response, [this, call](grpc::Status status) {
+  call->stub = v1::Worker::NewStub(channel);
+  call->stub->async()->Synchronize(&call->context, &call->request, &call->response, [this, call](grpc::Status status) mutable {
     call->status = std::move(status);
-    boost::asio::post(io_, [this, call] { OnDone(call); });
+    // Moved, so that it ends on our thread, and its channel with it.
+    boost::asio::post(io_, [this, call = std::move(call)] { OnDone(call); });
   });
+  called_on_ = std::move(channel);
   if (call->request.held().empty()) return;
   refresh_.expires_after(Rounded(renew_every_ / 2));
   refresh_.async_wait([this, call](boost::system::error_code error) {

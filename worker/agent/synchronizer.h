@@ -2,8 +2,6 @@
 // scheduler asks for, and with growing waits while it is away.
 #pragma once
 
-#include <grpcpp/channel.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include "longreach/v1/worker.grpc.pb.h"
 #include "proto/base/status.h"
 #include "worker/agent/backoff.h"
+#include "worker/agent/channels.h"
 
 namespace longreach::agent {
 
@@ -31,8 +30,8 @@ class Synchronizer {
     std::function<std::string()> own_trouble = [] { return std::string(); };
   };
 
-  Synchronizer(boost::asio::io_context& io, std::shared_ptr<grpc::Channel> channel, std::string address,
-               Handlers handlers);
+  // `channel` is asked before each call, on the io_context's thread.
+  Synchronizer(boost::asio::io_context& io, ChannelNow channel, std::string address, Handlers handlers);
 
   // Something has changed: call soon. A call that the scheduler holds open is ended for it.
   void News();
@@ -53,7 +52,10 @@ class Synchronizer {
   void CallAfter(std::chrono::duration<double> wait);
 
   boost::asio::io_context& io_;
-  std::unique_ptr<v1::Worker::Stub> stub_;
+  const ChannelNow channel_;
+  // Of the newest call. gRPC waits for its own threads when the last channel with such calls goes, and this may happen on one of them: so a channel
+  // is kept until another has a call.
+  std::shared_ptr<grpc::Channel> called_on_;
   std::string address_;
   Handlers handlers_;
   boost::asio::steady_timer next_;     // The next call.

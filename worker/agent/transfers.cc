@@ -1,7 +1,6 @@
 #include "worker/agent/transfers.h"
 
 #include <fmt/format.h>
-#include <grpcpp/support/channel_arguments.h>
 
 #include <cerrno>
 #include <chrono>
@@ -15,7 +14,6 @@
 #include <system_error>
 #include <utility>
 
-#include "proto/access/channel.h"
 #include "proto/base/sha256.h"
 #include "proto/base/text.h"
 #include "proto/types/artifact_kind.h"
@@ -89,33 +87,6 @@ absl::Status Retrying(const std::string& what, std::stop_token stop, int odd_tri
   }
 }
 
-enum class Carries { kCalls, kFiles };
-
-absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& address, const access::Credentials& credentials, Carries what) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  if (what == Carries::kCalls) {
-    // A link that died without a word is noticed within 15 s.
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  } else {
-    // Else gRPC would give channels to one address one connection.
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    // Only while there is something to carry: the scheduler has a limit on connections.
-    arguments.SetInt(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, 60'000);
-    // On a full line the answer to a ping may take its time.
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 60'000);
-  }
-  // We wait between calls ourselves, longer and longer; the channel need not do so as well.
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  // In spite of its name: how long one attempt to connect may take. With TLS that is some five round trips.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 8'000);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return access::OpenChannel(address, credentials, arguments);
-}
-
 }  // namespace
 
 absl::Status CheckAddress(const std::string& address) {
@@ -138,20 +109,11 @@ absl::Status CheckAddress(const std::string& address) {
       fmt::format("'{}' is no scheduler's address: write host:port, for example localhost:7070, or unix:PATH", address));
 }
 
-absl::StatusOr<Channels> Channels::To(const std::string& address, const access::Credentials& credentials) {
-  Channels channels;
-  ASSIGN_OR_RETURN(channels.calls, ConnectTo(address, credentials, Carries::kCalls));
-  ASSIGN_OR_RETURN(channels.files, ConnectTo(address, credentials, Carries::kFiles));
-  channels.certificate = credentials.certificate;
-  return channels;
-}
-
 absl::Status FromGrpc(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
-Transfers::Transfers(std::shared_ptr<grpc::Channel> channel, const std::string& worker, uint64_t incarnation)
-    : stub_(v1::Artifacts::NewStub(std::move(channel))), inbox_(worker, incarnation) {}
+Transfers::Transfers(ChannelNow channel, const std::string& worker, uint64_t incarnation) : channel_(std::move(channel)), inbox_(worker, incarnation) {}
 
 absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std::filesystem::path& file,
                                               std::stop_token stop) {
@@ -206,7 +168,8 @@ absl::StatusOr<std::string> Transfers::Send(const v1::UploadHeader& header, std:
   context.set_deadline(DeadlineFor(header.bytes()));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   v1::UploadResponse response;
-  const auto writer = stub_->Upload(&context, &response);
+  const auto stub = v1::Artifacts::NewStub(channel_());  // Of this try: the next may show another certificate.
+  const auto writer = stub->Upload(&context, &response);
   v1::UploadRequest request;
   *request.mutable_header() = header;
   bool writing = writer->Write(request) && bytes != nullptr;
@@ -258,7 +221,8 @@ absl::Status Transfers::DownloadOnce(const std::string& sha256, double bytes, co
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   v1::DownloadRequest request;
   request.set_sha256(sha256);
-  const auto reader = stub_->Download(&context, request);
+  const auto stub = v1::Artifacts::NewStub(channel_());
+  const auto reader = stub->Download(&context, request);
   Sha256 hash;
   v1::DownloadResponse response;
   while (reader->Read(&response)) {

@@ -1,8 +1,6 @@
 // Artifact files to and from the scheduler. The calls block and retry; they run on threads of their own.
 #pragma once
 
-#include <grpcpp/channel.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -13,8 +11,8 @@
 #include <string>
 
 #include "longreach/v1/worker.grpc.pb.h"
-#include "proto/access/credentials.h"
 #include "proto/base/status.h"
+#include "worker/agent/channels.h"
 #include "worker/agent/inbox.h"
 
 namespace longreach::agent {
@@ -22,22 +20,12 @@ namespace longreach::agent {
 // INVALID_ARGUMENT with the next step: neither "host:port" nor "unix:PATH".
 absl::Status CheckAddress(const std::string& address);
 
-// To a scheduler, for its calls and for files: on a slow line a file on its way would hold a call of the same connection up for longer than
-// a lease is good for.
-struct Channels {
-  // Makes no connection yet; that happens with the first call. FAILED_PRECONDITION: another machine, and no authority to know it by.
-  static absl::StatusOr<Channels> To(const std::string& address, const access::Credentials& credentials);
-
-  std::shared_ptr<grpc::Channel> calls;
-  std::shared_ptr<grpc::Channel> files;
-  std::string certificate;  // One's own, in PEM, if there is one: what both show.
-};
-
 absl::Status FromGrpc(const grpc::Status& status);
 
 class Transfers {
  public:
-  Transfers(std::shared_ptr<grpc::Channel> channel, const std::string& worker, uint64_t incarnation);
+  // `channel` is asked before each try of a file, on its thread.
+  Transfers(ChannelNow channel, const std::string& worker, uint64_t incarnation);
 
   // Where the scheduler takes files on its own disk.
   Inbox& inbox() { return inbox_; }
@@ -69,7 +57,7 @@ class Transfers {
   absl::Status DownloadOnce(const std::string& sha256, double bytes, const std::filesystem::path& destination,
                             std::stop_token stop);
 
-  std::unique_ptr<v1::Artifacts::Stub> stub_;
+  const ChannelNow channel_;
   Inbox inbox_;
   std::atomic<int64_t> uploaded_ = 0;
   std::atomic<std::chrono::steady_clock::duration> reading_until_{};

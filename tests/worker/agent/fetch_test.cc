@@ -31,7 +31,8 @@ TEST(FetchTest, TheBytesOfEachDataSetGoOnToTheTrainer) {
   *lease.add_mixture() = DataSet("prose", "5");
   const testing::TemporaryFolder folder;
   // Nobody listens there, and nothing has to be fetched.
-  Transfers transfers(grpc::CreateChannel(fmt::format("unix:{}/nobody", folder.path().string()), grpc::InsecureChannelCredentials()), "worker", 1);
+  const auto channel = grpc::CreateChannel(fmt::format("unix:{}/nobody", folder.path().string()), grpc::InsecureChannelCredentials());
+  Transfers transfers([&channel] { return channel; }, "worker", 1);
 
   const absl::StatusOr<v1::StartPack> start = Fetch(lease, folder.path(), FileCache(folder.path()), transfers, {});
 

@@ -56,9 +56,9 @@ class Fickle final : public v1::Artifacts::Service {
 TEST(TransfersTest, WhatIsDamagedOnItsWayIsAskedForOnceMoreAndIsNotGone) {
   const testing::TemporaryFolder folder;
   const Fickle scheduler(folder.path() / "s");
-  const absl::StatusOr<Channels> channels = Channels::To("unix:" + (folder.path() / "s").string(), {});
+  const absl::StatusOr<std::unique_ptr<Channels>> channels = Channels::Open("unix:" + (folder.path() / "s").string(), {});
   ASSERT_TRUE(channels.ok()) << channels.status();
-  Transfers transfers(channels->files, "worker", 1);
+  Transfers transfers([&channels] { return (*channels)->ForFile(); }, "worker", 1);
 
   const absl::Status status = transfers.Download(Sha256Of("checkpoint"), 10, folder.path() / "file", {});
 
@@ -72,9 +72,9 @@ TEST(TransfersTest, WhatIsSentAgainIsNoProgress) {
   const std::string bytes(5 << 20, 'b');  // Eighty messages.
   std::ofstream(folder.path() / "file") << bytes;
   const Fickle scheduler(folder.path() / "s");
-  const absl::StatusOr<Channels> channels = Channels::To("unix:" + (folder.path() / "s").string(), {});
+  const absl::StatusOr<std::unique_ptr<Channels>> channels = Channels::Open("unix:" + (folder.path() / "s").string(), {});
   ASSERT_TRUE(channels.ok()) << channels.status();
-  Transfers transfers(channels->files, "worker", 1);
+  Transfers transfers([&channels] { return (*channels)->ForFile(); }, "worker", 1);
   v1::UploadHeader header;
   header.set_kind("weights");
   EXPECT_EQ(transfers.uploaded(), 0);
