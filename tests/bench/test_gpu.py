@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from gpu import FORMS, stages
+from harness import until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ALL = [name for _, _, names in stages(FORMS["cuda"]) for name in names]
@@ -24,7 +25,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ "$device" = cuda ] || exit 3
-if [ "$engine" = "$SLOW" ]; then while kill -0 $PPID; do sleep 0.1; done; fi
+if [ "$engine" = "$SLOW" ]; then echo $$ >"$STARTED"; while kill -0 $PPID; do sleep 0.1; done; fi
 if [ -n "$waits" ]; then echo ready; read line; fi
 updates=1000
 case $encoding in sandwich*|shape) updates=2000 ;; esac
@@ -268,13 +269,16 @@ def test_another_engine_in_the_place_of_the_one_asked_for_is_not_measured(place)
 
 
 def test_a_run_that_is_killed_says_what_it_did_not_come_to(place):
+    started = place.folder / "started"
     process = subprocess.Popen(place.command("--only", "tests,train/resident/even_pairs/9"), cwd=ROOT, start_new_session=True,
-                               stderr=subprocess.PIPE, env=place.environment(SLOW="resident"))
+                               stderr=subprocess.PIPE, env=place.environment(SLOW="resident", STARTED=started))
     assert any(b"one pack, by our own kernels: 1 cells" in line for line in process.stderr)
+    # What it measures has a session of its own. One that began after its parent's end would have init for a parent, and never end.
+    measured = int(until(lambda: started.exists() and started.read_text(), "it measures"))
     process.kill()
     process.communicate()
-    with contextlib.suppress(ProcessLookupError):  # What it was measuring.
-        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # It ends by itself, too.
+        os.killpg(measured, signal.SIGKILL)
 
     assert set(place.figures()["cells"]) == {"tests"}
     assert "- `train/resident/even_pairs/9`: the run ended before" in place.page.read_text()
