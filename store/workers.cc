@@ -73,6 +73,10 @@ absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db, std::chr
   return ReadWorkers(std::move(rows));
 }
 
+absl::StatusOr<std::vector<std::string>> WorkersOfLate(sql::Connection& db, std::chrono::microseconds before_last) {
+  return db.All<std::string>("SELECT id FROM workers WHERE seen_at >= (SELECT max(seen_at) FROM workers) - ? ORDER BY id", before_last.count());
+}
+
 absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerState state, std::string_view reason) {
   return ExactlyOne(tx.Run("UPDATE workers SET state = ?, reason = ? WHERE id = ?", Word(state), reason, id),
                     fmt::format("worker {}", id));

@@ -36,6 +36,8 @@ absl::StatusOr<std::optional<WorkerRow>> FindWorker(sql::Connection& db, std::st
 // Those that were seen at most so long before the last one that was, ascending by name, then id. Rows of workers stay for ever, as
 // attempts name them; where machines come and go, there are many.
 absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db, std::chrono::microseconds before_last);
+// The ids of the same, without their rows, which are long.
+absl::StatusOr<std::vector<std::string>> WorkersOfLate(sql::Connection& db, std::chrono::microseconds before_last);
 absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerState state, std::string_view reason);
 absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures);
 // Its recent_failures, without the rest of the row. Empty as well for a worker that is not there.

@@ -13,6 +13,7 @@
 #include "scheduler/service/engine.h"
 #include "store/identity.h"
 #include "store/measurements.h"
+#include "store/workers.h"
 
 namespace longreach::service {
 namespace {
@@ -97,12 +98,18 @@ absl::Status Engine::Restore(sql::Connection& db) {
   ASSIGN_OR_RETURN(store_, store::Identity(db));
   ASSIGN_OR_RETURN(std::vector<store::AttemptRow> running, store::UnfinishedAttempts(db));
   ASSIGN_OR_RETURN(const std::vector<int64_t> unfinished, store::UnfinishedSweeps(db));
+  // The store has the time of an idle worker's call once a minute only.
+  ASSIGN_OR_RETURN(const std::vector<std::string> of_late, store::WorkersOfLate(db, options_.write_seen_every + options_.lease_term));
+  std::set<std::string> awaited(of_late.begin(), of_late.end());
   Effects effects;
   for (const store::AttemptRow& attempt : running) {
     ASSIGN_OR_RETURN(LiveAttempt live, LiveAttemptOf(db, attempt));
     effects.started.push_back({.attempt = attempt.id, .live = std::move(live)});
+    awaited.insert(attempt.worker);
   }
   Carry(effects);
+  // None can have been silent for a whole term before that.
+  if (options_.awaits_workers) board_.Await(std::move(awaited), clock_, clock_.Steady() + options_.lease_term);
   auto memory = memory_.Lock();
   for (const auto& [id, worker] : memory->workers) memory->gone.insert(id);  // Until they call.
   for (const int64_t sweep : unfinished) memory->unfinished.Set(sweep, clock_.Steady());

@@ -77,6 +77,18 @@ void Engine::PutBack(Gathered gathered, Memory& memory) const {
   AskToWrite(memory);
 }
 
+std::optional<store::Event> Engine::AtEnd() {
+  auto gathered = std::make_shared<Gathered>();
+  {
+    auto memory = memory_.Lock();
+    for (auto& [id, worker] : memory->workers) {
+      if (std::exchange(worker.unwritten, false)) gathered->seen[id] = worker.seen_at;
+    }
+  }
+  if (gathered->seen.empty()) return std::nullopt;
+  return store::Event{.apply = [this, gathered](sql::Transaction& tx) { return WriteGathered(tx, *gathered, clock_.Wall()); }};
+}
+
 absl::Status Engine::WriteGathered(sql::Transaction& tx, const Gathered& gathered, WallTime now) {
   for (const auto& [id, at] : gathered.seen) RETURN_IF_ERROR(store::SetWorkerSeen(tx, id, at));
   for (const auto& [id, progress] : gathered.attempts) {

@@ -55,6 +55,8 @@ struct EngineOptions {
   size_t slices_in_flight = 32;
   // More workers than this are refused.
   size_t max_workers = 10'000;
+  // Workers that were there when the store was last written may call; false: nobody does, as somebody only looks at the store.
+  bool awaits_workers = true;
   // What jobs that are submitted now are computed by.
   experiments::Revisions revisions = experiments::CatalogRevisions();
   // Leases that do not fit into an answer of this size go with a later one.
@@ -126,6 +128,8 @@ class Engine {
 
   // All calls that are held open are answered with UNAVAILABLE, and so is every further one. What goes in slices breaks off in the same way.
   void Shutdown();
+  // After that, the last event: writes when each worker last called, which the store has once a minute only. Nothing: it has them all.
+  std::optional<store::Event> AtEnd();
 
   LiveBoard& board() { return board_; }
 

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "proto/base/clock.h"
 #include "proto/base/synchronized.h"
@@ -35,6 +37,7 @@ class LiveBoard {
   struct State {
     std::map<int64_t, LiveAttempt> attempts;    // By attempt.
     std::map<std::string, WallTime> workers;    // Those that are there, by id, with the time of the last call.
+    std::set<std::string> awaited;              // Those that were there when the store was last written, and have had no chance to call this process yet.
     std::map<int64_t, std::string> stalled;     // Sweeps of which jobs are to come that this program cannot make, by number: why.
     std::string store_trouble;                  // What is wrong with the store's disk; empty: nothing.
     std::string files_trouble;                  // The same of that of its files, which may be another.
@@ -48,9 +51,20 @@ class LiveBoard {
   // The attempt has ended. Of no effect when it is not there; as for RemoveWorker.
   void Remove(int64_t attempt) { state_.Lock()->attempts.erase(attempt); }
 
-  void SetWorker(const std::string& worker, WallTime seen_at) { state_.Lock()->workers.insert_or_assign(worker, seen_at); }
+  void SetWorker(const std::string& worker, WallTime seen_at) {
+    auto state = state_.Lock();
+    state->workers.insert_or_assign(worker, seen_at);
+    state->awaited.erase(worker);
+  }
   // It has left, or has not called for a whole lease term.
   void RemoveWorker(const std::string& worker) { state_.Lock()->workers.erase(worker); }
+  // Workers of before this process began: nobody calls them gone until then, but for those that call and leave. `clock` outlives this.
+  void Await(std::set<std::string> workers, const Clock& clock, SteadyTime until) {
+    auto state = state_.Lock();
+    state->awaited = std::move(workers);
+    awaits_by_ = &clock;
+    awaits_until_ = until;
+  }
 
   // Whether it was not known yet.
   bool SetStalled(int64_t sweep, const std::string& why) { return state_.Lock()->stalled.insert_or_assign(sweep, why).second; }
@@ -58,13 +72,19 @@ class LiveBoard {
   void SetStoreTrouble(const std::string& trouble) { state_.Lock()->store_trouble = trouble; }
   void SetFilesTrouble(const std::string& trouble) { state_.Lock()->files_trouble = trouble; }
 
-  State Read() const { return *state_.Lock(); }
+  State Read() const {
+    auto state = state_.Lock();
+    if (!state->awaited.empty() && awaits_by_->Steady() >= awaits_until_) state->awaited.clear();
+    return *state;
+  }
 
   // Rung when attempts have ended, and the store says so: with them, sweeps may have.
   Bell& ended() { return ended_; }
 
  private:
   mutable Synchronized<State> state_;
+  const Clock* awaits_by_ = nullptr;  // Both are reached with the lock of the state.
+  SteadyTime awaits_until_{};
   Bell ended_;
 };
 

@@ -116,7 +116,7 @@ absl::StatusOr<std::string> WorkerInCommand(sql::Connection& db, const store::Wo
 }
 
 WorkerState StateOf(const store::WorkerRow& row, const LiveBoard::State& live) {
-  return live.workers.contains(row.id) ? row.state : WorkerState::kGone;
+  return live.workers.contains(row.id) || live.awaited.contains(row.id) ? row.state : WorkerState::kGone;
 }
 
 v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live) {
@@ -130,12 +130,12 @@ v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State&
   worker.set_reason(row.reason);
   worker.set_state(std::string(Word(StateOf(row, live))));
   const auto there = live.workers.find(row.id);
+  const bool awaited = live.awaited.contains(row.id);
+  *worker.mutable_seen_at() = ToTimestamp(there == live.workers.end() ? row.seen_at : std::max(row.seen_at, there->second));
   if (there == live.workers.end()) {
-    if (row.reason.empty()) worker.set_reason(fmt::format("last heard of at {}", ReadableTime(row.seen_at)));
-    *worker.mutable_seen_at() = ToTimestamp(row.seen_at);
-    return worker;  // What it had it may have until its lease runs out, and does not work on.
+    if (row.reason.empty()) worker.set_reason(fmt::format("{}last heard of at {}", awaited ? "not heard of since the scheduler started; " : "", ReadableTime(row.seen_at)));
+    if (!awaited) return worker;  // What it had it may have until its lease runs out, and does not work on.
   }
-  *worker.mutable_seen_at() = ToTimestamp(std::max(row.seen_at, there->second));
   for (const auto& [attempt, running] : live.attempts) {
     if (running.worker == row.id) *worker.add_running() = ToRunningAttempt(attempt, running);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
 #include <grpc/grpc.h>
@@ -162,6 +163,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server::Parts::Admit(co
 absl::Status Server::Parts::Decide(const ServerOptions& options) {
   EngineOptions deciding = options.engine;
   deciding.files = &store->artifacts();
+  deciding.awaits_workers = options.copy == store::CopyWhen::kNever;
   deciding.log = [this](const std::string& line) { Log(line); };
   if (events != nullptr) deciding.news = [this](const News& news) { events->Add(news); };
   engine = std::make_unique<Engine>(
@@ -302,6 +304,7 @@ Server::~Server() {
   parts_->long_calls.reset();
   parts_->submissions.reset();
   parts_->maintenance.reset();
+  if (std::optional<store::Event> last = parts_->engine->AtEnd()) parts_->writer->Submit(*std::move(last));
   parts_->writer->Stop();
   if (parts_->events != nullptr) {
     parts_->events->Close();

@@ -7,7 +7,9 @@ import socket
 import pytest
 
 import harness
-from harness import BIN, Process, Scheduler, messages, until
+from harness import BIN, Process, Scheduler, messages, run_cli, until
+from played_worker import PlayedWorker
+from security import small_request
 
 
 def refused(home, *arguments, out=""):
@@ -165,3 +167,43 @@ def test_refuses_a_folder_that_does_not_exist(home):
     line = refused(home, "--store", home.path / "nowhere/store.db", "--listen", f"unix:{home.path}/s.sock")
     assert "nowhere" in line
     assert not (home.path / "nowhere").exists()
+
+
+def only_worker(home, *flags, **where):
+    [worker] = run_cli(home, "workers", "-o", "json", *flags, **where).json()["workers"]
+    return worker
+
+
+def test_a_worker_is_what_it_was_until_it_has_had_time_to_call_a_scheduler_that_started_anew(home):
+    scheduler = Scheduler(home, "--lease-term-s", "3600")
+    scheduler.api().SubmitSweep(small_request())
+    worker = PlayedWorker(scheduler, pack_limit=9)
+    lease = worker.take()
+    assert only_worker(home, scheduler=scheduler)["reason"] == ""
+    scheduler.kill()
+
+    assert only_worker(home, "--store", scheduler.store)["state"] == "gone", "nobody calls who only looks"
+    scheduler = scheduler.again()
+    shown = only_worker(home, scheduler=scheduler)
+    assert shown["state"] == "active" and shown["reason"].startswith("not heard of since the scheduler started; last heard of at "), shown
+    assert [attempt["attempt"] for attempt in shown["running"]] == [lease.attempt], shown
+    status = run_cli(home, "status", "small", "-o", "json", scheduler=scheduler).json()
+    assert status["sweep"]["counts"]["leased"] == 3, status
+
+    worker.stub = scheduler.workers()
+    worker.synchronize(held=[lease.attempt])
+    assert only_worker(home, scheduler=scheduler)["reason"] == ""
+
+
+def test_a_schedulers_end_writes_when_a_worker_last_called(home):
+    """An idle worker's is written once a minute; while the scheduler runs, it knows."""
+    scheduler = Scheduler(home)
+    worker = PlayedWorker(scheduler)
+    worker.synchronize()
+    first = only_worker(home, scheduler=scheduler)["seen_at"]
+    worker.synchronize()
+    last = only_worker(home, scheduler=scheduler)["seen_at"]
+    assert first != last
+    assert scheduler.stop() == 0
+
+    assert only_worker(home, "--store", scheduler.store)["seen_at"] == last

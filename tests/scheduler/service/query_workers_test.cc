@@ -5,6 +5,7 @@
 #include "proto/types/time.h"
 #include "scheduler/service/references.h"
 #include "store/workers.h"
+#include "tests/scheduler/service/access/still_clock.h"
 #include "tests/scheduler/service/query_fixture.h"
 
 namespace longreach::service {
@@ -51,6 +52,43 @@ TEST_F(QueryWorkersTest, AWorkerIsGoneUnlessItCallsAndShowsWhatItRuns) {
   EXPECT_EQ(response->workers(2).state(), "draining");
   EXPECT_EQ(response->workers(2).reason(), "drained");
   EXPECT_EQ(response->workers(2).running_size(), 0);
+}
+
+// After a start of the scheduler.
+TEST_F(QueryWorkersTest, AWorkerThatHasHadNoChanceToCallIsWhatItWas) {
+  AddWorker("11111111-aaaa", "alpha");
+  AddWorker("22222222-bbbb", "beta");
+  AddWorker("33333333-cccc", "gamma");
+  Write([&](sql::Transaction& tx) { return store::SetWorkerState(tx, "22222222-bbbb", WorkerState::kDraining, "drained"); });
+  board_.Set(6, {.worker = "11111111-aaaa", .worker_name = "alpha", .task = "even_pairs", .encoding = "rope", .members = 9, .step = 3, .steps = 10, .phase = std::nullopt});
+  StillClock clock;
+  board_.Await({"11111111-aaaa", "22222222-bbbb"}, clock, clock.now + std::chrono::seconds(15));
+  const auto listed = [this] {
+    store::Snapshot snapshot = Read();
+    const absl::StatusOr<v1::ListWorkersResponse> response = ListWorkers(snapshot.db(), board_.Read());
+    EXPECT_TRUE(response.ok()) << response.status();
+    return *response;
+  };
+
+  const v1::ListWorkersResponse begun = listed();
+  EXPECT_EQ(begun.workers(0).state(), "active");
+  EXPECT_EQ(begun.workers(0).reason(), "not heard of since the scheduler started; last heard of at " + ReadableTime(now_));
+  EXPECT_EQ(FromTimestamp(begun.workers(0).seen_at()), now_);
+  ASSERT_EQ(begun.workers(0).running_size(), 1);
+  EXPECT_EQ(begun.workers(0).running(0).members(), 9);
+  EXPECT_EQ(begun.workers(0).running(0).phase(), "");
+  EXPECT_EQ(begun.workers(1).state(), "draining");
+  EXPECT_EQ(begun.workers(1).reason(), "drained");
+  EXPECT_EQ(begun.workers(2).state(), "gone");
+
+  // One calls, and leaves again; the other does not call for a whole term.
+  board_.SetWorker("22222222-bbbb", now_);
+  board_.RemoveWorker("22222222-bbbb");
+  clock.now += std::chrono::seconds(14);
+  EXPECT_EQ(listed().workers(0).state(), "active");
+  EXPECT_EQ(listed().workers(1).state(), "gone");
+  clock.now += std::chrono::seconds(1);
+  EXPECT_EQ(listed().workers(0).state(), "gone");
 }
 
 TEST_F(QueryWorkersTest, OneThatIsGoneIsListedForAWeekOfOthersCalls) {

@@ -1,0 +1,116 @@
+// What people are told of workers, by what the engine knows of their calls.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "proto/types/time.h"
+#include "scheduler/service/query_workers.h"
+#include "store/workers.h"
+#include "tests/scheduler/service/engine_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::StartsWith;
+
+class EngineWorkersTest : public EngineFixture {
+ protected:
+  // As 'longreach workers' shows them, by id.
+  std::map<std::string, v1::WorkerInfo> Listed() {
+    const absl::StatusOr<v1::ListWorkersResponse> response = ListWorkers(store_->writer_connection(), engine_->board().Read());
+    EXPECT_TRUE(response.ok()) << response.status();
+    std::map<std::string, v1::WorkerInfo> workers;
+    for (const v1::WorkerInfo& worker : response->workers()) workers[worker.id()] = worker;
+    return workers;
+  }
+  WallTime SeenInStore(const std::string& id) { return (*store::FindWorker(store_->writer_connection(), id))->seen_at; }
+};
+
+TEST_F(EngineWorkersTest, AnIdleWorkersLastCallIsShownThoughItIsNotWrittenYet) {
+  TestWorker worker = Worker("idle");
+  const WallTime first = clock_.Wall();
+  worker.Sync();
+  for (int call = 0; call < 6; ++call) {
+    Advance(seconds(5));
+    worker.Sync();
+    EXPECT_EQ(FromTimestamp(Listed().at("idle").seen_at()), clock_.Wall());
+  }
+  EXPECT_LT(SeenInStore("idle"), first + seconds(30)) << "written once a minute";
+}
+
+TEST_F(EngineWorkersTest, TheEndWritesWhenEachWorkerLastCalled) {
+  TestWorker worker = Worker("idle");
+  worker.Sync();
+  Advance(seconds(10));
+  worker.Sync();
+  EXPECT_LT(SeenInStore("idle"), clock_.Wall());
+
+  engine_->Shutdown();
+  std::optional<store::Event> last = engine_->AtEnd();
+  ASSERT_TRUE(last.has_value());
+  std::vector<store::Event> group;
+  group.push_back(*std::move(last));
+  EXPECT_TRUE(store::RunGroup(store_->writer_connection(), group).ok());
+
+  EXPECT_EQ(SeenInStore("idle"), clock_.Wall());
+  EXPECT_FALSE(engine_->AtEnd().has_value()) << "there is no more to write";
+}
+
+TEST_F(EngineWorkersTest, AfterAStartOfTheSchedulerAWorkerIsWhatItWasUntilItHasHadATermToCallIn) {
+  Submit(Sweep("s", 1));
+  TestWorker busy = Worker("busy");
+  const v1::Lease lease = busy.Take();
+  TestWorker idle = Worker("idle");
+  idle.Sync();
+  Advance(seconds(2));
+  RestartScheduler();
+  current_ = engine_.get();
+
+  std::map<std::string, v1::WorkerInfo> listed = Listed();
+  EXPECT_EQ(listed["busy"].state(), "active");
+  EXPECT_THAT(listed["busy"].reason(), StartsWith("not heard of since the scheduler started; last heard of at "));
+  ASSERT_EQ(listed["busy"].running_size(), 1) << "as 'longreach status' has it";
+  EXPECT_EQ(listed["busy"].running(0).attempt(), lease.attempt());
+  EXPECT_EQ(listed["idle"].state(), "active");
+
+  idle.Sync();
+  EXPECT_EQ(Listed()["idle"].reason(), "");
+  Advance(seconds(14));
+  EXPECT_EQ(Listed()["busy"].state(), "active");
+  Advance(seconds(1));
+  listed = Listed();
+  EXPECT_EQ(listed["busy"].state(), "gone");
+  EXPECT_EQ(listed["busy"].running_size(), 0);
+  EXPECT_THAT(listed["busy"].reason(), StartsWith("last heard of at "));
+  EXPECT_EQ(Counts("s").queued(), 1);
+}
+
+TEST_F(EngineWorkersTest, WorkersThatWereGoneLongBeforeAreGoneAtOnce) {
+  TestWorker gone = Worker("gone");
+  gone.Sync();
+  Advance(std::chrono::minutes(2));
+  TestWorker there = Worker("there");
+  there.Sync();
+  RestartScheduler();
+
+  std::map<std::string, v1::WorkerInfo> listed = Listed();
+  EXPECT_EQ(listed["gone"].state(), "gone");
+  EXPECT_EQ(listed["there"].state(), "active");
+}
+
+TEST_F(EngineWorkersTest, WhereAStoreIsOnlyLookedAtNobodyIsAwaited) {
+  Submit(Sweep("s", 1));
+  TestWorker busy = Worker("busy");
+  (void)busy.Take();
+  options_.awaits_workers = false;
+  RestartScheduler();
+
+  EXPECT_EQ(Listed()["busy"].state(), "gone");
+}
+
+}  // namespace
+}  // namespace longreach::service
