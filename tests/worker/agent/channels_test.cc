@@ -31,7 +31,7 @@ class Doorman final : public v1::Worker::Service, public v1::Artifacts::Service 
     tls.pem_root_certs = authority;
     tls.pem_key_cert_pairs.push_back({.private_key = own.key, .cert_chain = own.certificate});
     grpc::ServerBuilder builder;
-    builder.AddListeningPort("localhost:0", grpc::SslServerCredentials(tls), &port_);
+    builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(tls), &port_);
     builder.RegisterService(static_cast<v1::Worker::Service*>(this));
     builder.RegisterService(static_cast<v1::Artifacts::Service*>(this));
     server_ = builder.BuildAndStart();
@@ -41,7 +41,7 @@ class Doorman final : public v1::Worker::Service, public v1::Artifacts::Service 
   }
 
   bool listens() const { return server_ != nullptr; }
-  std::string address() const { return "localhost:" + std::to_string(port_); }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   void TakeFilesFrom(const std::string& name) { *takes_from_.Lock() = name; }
   std::vector<std::string> callers() { return *callers_.Lock(); }
   // Those who tried to hand in a file, once there is one at least.
@@ -130,7 +130,7 @@ class ChannelsTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
   const access::CredentialFiles files_{.ca = folder_ / "ca.crt", .certificate = folder_ / "own.crt", .key = folder_ / "own.key"};
   const access::KeyAndCertificate authority_ = *access::MakeAuthority("authority", 10);
-  Doorman scheduler_{*access::Issue(authority_, {.name = "scheduler", .hosts = {"localhost"}}), authority_.certificate};
+  Doorman scheduler_{*access::Issue(authority_, {.name = "scheduler", .hosts = {"127.0.0.1"}}), authority_.certificate};
   std::unique_ptr<Channels> channels_;
 };
 
