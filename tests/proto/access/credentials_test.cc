@@ -70,6 +70,7 @@ TEST_F(CredentialsTest, HalvesAndForeignKeysAndExpiredOnesAreRefusedWithTheFile)
   EXPECT_THAT(refusal({.ca = folder_.path() / "nothing"}), HasSubstr("nothing"));
   EXPECT_THAT(refusal({.ca = folder_.path()}), HasSubstr("no file"));
   EXPECT_THAT(refusal({.token_file = Write("two", "a b")}), HasSubstr("not one token"));
+  EXPECT_THAT(refusal({.token_file = Write("none", "\n")}), HasSubstr("none: there is no token in it"));
 }
 
 TEST_F(CredentialsTest, TheEndOfACertificateIsToldWhileThereIsTimeToRenewIt) {
