@@ -1,8 +1,10 @@
 #include "scheduler/service/query_sweeps.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "proto/types/words.h"
+#include "scheduler/core/time_left.h"
 #include "scheduler/service/kept_table.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
@@ -84,11 +86,12 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
   *update.mutable_sweep() = ToSweep(row);
   double done_running = 0;
   double rate = 0;
+  std::vector<core::Pace> paces;
   for (const store::RunningPart& part : parts) {
     v1::RunningAttempt running = ToRunningAttempt(part, live);
     done_running += static_cast<double>(running.step()) * running.members();
-    // In another phase no step is made, whatever the last rate was.
-    if (PhaseOf(part, live) == AttemptPhase::kTraining) rate += running.steps_per_second() * running.members();
+    paces.push_back({.members = running.members(), .phase = PhaseOf(part, live), .steps_per_second = running.steps_per_second()});
+    rate += paces.back().JobStepsPerSecond();
     *update.add_running() = std::move(running);
   }
   const double open_left = steps.open - begun.open - done_running;
@@ -97,7 +100,7 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
   update.set_job_steps_per_second(rate);
   // What still runs of a paused sweep stops, or is another's as well.
   const bool goes_on = row.state == SweepState::kLive;
-  update.set_seconds_left(goes_on && rate > 0 ? std::max(open_left, 0.0) / rate : 0);
+  update.set_seconds_left(goes_on ? core::SecondsLeft(open_left, paces) : 0);
   update.set_finished(row.is_over());
   update.set_store_trouble(live.trouble());
   update.set_stalled(StalledSweep(row, live));

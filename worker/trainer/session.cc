@@ -22,8 +22,6 @@ namespace longreach::trainer {
 
 namespace {
 
-// Speed is measured over this long.
-constexpr double kSpeedSeconds = 2;
 // Between two tries to write what cannot be left out.
 constexpr std::chrono::milliseconds kPauseOnFullDisk{500};
 
@@ -52,7 +50,7 @@ absl::Status CheckStateFits(const PackRequest& request, const ParameterLayout& l
 }  // namespace
 
 Session::Session(const PackRequest& request, Observer& observer)
-    : request_(request), observer_(observer), speed_since_(Clock::now()), last_checkpoint_(Clock::now()) {}
+    : request_(request), observer_(observer), speed_(request.settings.training.steps), last_checkpoint_(Clock::now()) {}
 
 absl::StatusOr<PackResult> Session::Run() {
   Report(Progress::Phase::kStarting);
@@ -103,7 +101,6 @@ absl::Status Session::Prepare() {
   RETURN_IF_ERROR(begin());
   RETURN_IF_ERROR(RestoreCheckpoints(request_.settings, layout, request_.members, state_, begin, log));
   state_.MoveTo(engine_->device());
-  speed_step_ = state_.step;
   return absl::OkStatus();
 }
 
@@ -137,7 +134,6 @@ absl::StatusOr<int> Session::LlamaThreads() const {
 
 absl::Status Session::TrainSteps() {
   const PackSettings& settings = request_.settings;
-  speed_since_ = Clock::now();
   while (state_.step < settings.training.steps) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
@@ -145,9 +141,10 @@ absl::Status Session::TrainSteps() {
         std::min(engine_->UpdatesAtATime(), settings.training.steps - state_.step),
         [&](uint64_t step) { return problem_->TrainingBatchFor(*engine_, step); }, LearningRates(), state_,
         [&](const std::vector<StepResult>& results) {
-          MeasureSpeed();
           Report(Progress::Phase::kTraining, AddLosses(results));
         });
+    // Not of each of them: where some are handed over together, their results come in one moment.
+    speed_.Made(state_.step, Clock::now());
     CheckpointIfDue();
   }
   return absl::OkStatus();
@@ -430,20 +427,11 @@ void Session::Poll() {
 void Session::Report(Progress::Phase phase, std::vector<LossPoint> points) {
   observer_.OnProgress({.phase = phase,
                         .step = state_.step,
-                        .steps_per_second = steps_per_second_,
+                        .steps_per_second = speed_.per_second(),
                         .lengths_done = state_.lengths_done,
                         .passkey_cells_done = state_.cells_done,
                         .longbench_samples_done = state_.samples_done,
                         .points = std::move(points)});
-}
-
-void Session::MeasureSpeed() {
-  const double seconds = Seconds(Clock::now() - speed_since_);
-  if (seconds < kSpeedSeconds && steps_per_second_ > 0) return;
-  steps_per_second_ = (state_.step - speed_step_) / std::max(seconds, 1e-6);
-  if (seconds < kSpeedSeconds) return;
-  speed_since_ = Clock::now();
-  speed_step_ = state_.step;
 }
 
 void Session::CheckpointIfDue() {

@@ -11,6 +11,7 @@
 #include "worker/trainer/llama/passkey_study.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/series.h"
+#include "worker/trainer/speed.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::trainer {
@@ -71,7 +72,6 @@ class Session {
   std::vector<LossPoint> PointsSoFar() const;
   // Updates from one point of the loss curves to the next.
   int PointInterval() const;
-  void MeasureSpeed();
 
   const PackRequest& request_;
   Observer& observer_;
@@ -82,9 +82,7 @@ class Session {
   std::unique_ptr<LongBenchStudy> longbench_;
   bool stop_ = false;
   bool abandoned_ = false;  // Stopped, and nobody wants a checkpoint.
-  double steps_per_second_ = 0;
-  Clock::time_point speed_since_;
-  int speed_step_ = 0;
+  Speed speed_;
   Clock::time_point last_checkpoint_;
 };
 

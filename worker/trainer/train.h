@@ -158,7 +158,7 @@ struct Progress {
   // Others know the last one as "uploading": the job's files are handed in then.
   enum class Phase { kStarting, kTraining, kEvaluating, kWriting, kCount } phase = Phase::kStarting;
   int step = 0;  // Updates done.
-  double steps_per_second = 0;
+  double steps_per_second = 0;  // 0: not known yet.
   // Evaluated lengths, cells of passkey retrieval, and samples of LongBench.
   int lengths_done = 0;
   int passkey_cells_done = 0;
