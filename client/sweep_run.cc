@@ -225,9 +225,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
         sweep_ = last.sweep();
         view.Show(last);
         if (!workers_.empty() && sweep_.counts().succeeded() > 0 && !std::exchange(asked_engine_, true)) SayEngine(view);
-        if (const bool paused = sweep_.state() == "paused" && !last.finished(); std::exchange(told_paused_, paused) != paused && paused) {
-          view.Say(PausedSentence(sweep_, session_));
-        }
+        if (const std::string news = pauses_.Of(last); !news.empty()) view.Say(news);
         break;
       case SweepWatcher::Event::Kind::kEnded:
         view.Finish();

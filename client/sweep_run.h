@@ -13,6 +13,7 @@
 #include "client/embedded.h"
 #include "client/interrupt.h"
 #include "client/output/progress.h"
+#include "client/pause_news.h"
 #include "client/session.h"
 #include "client/stuck.h"
 #include "longreach/v1/api.pb.h"
@@ -44,6 +45,7 @@ class SweepRun {
         interrupt_(interrupt),
         submission_(std::move(submission)),
         options_(std::move(options)),
+        pauses_(session),
         stuck_(session, connection) {}
   // Workers before the scheduler: they still have something to hand in.
   ~SweepRun() { StopWorkers(); }
@@ -97,9 +99,9 @@ class SweepRun {
   std::vector<OwnWorker> workers_;
   Clock::time_point workers_asked_;
   std::string told_reason_;
-  bool told_paused_ = false;
   bool asked_engine_ = false;
   bool seen_aside_ = false;  // At the last look all workers were put aside and had nothing to do.
+  PauseNews pauses_;
   StuckWatch stuck_;
 };
 

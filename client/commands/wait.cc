@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <utility>
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
@@ -10,6 +9,7 @@
 #include "client/interrupt.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/pause_news.h"
 #include "client/stuck.h"
 #include "client/watcher.h"
 
@@ -47,12 +47,9 @@ class Wait final : public Command {
     const auto start = std::chrono::steady_clock::now();
     v1::SweepUpdate last;
     StuckWatch stuck(session, *connection);
-    bool told_paused = false;
+    PauseNews pauses(session);
     while (true) {
       if (stuck.Ask(last)) session.Say(stuck.reason());
-      if (last.sweep().state() == "paused" && !last.finished() && !std::exchange(told_paused, true)) {
-        session.Say(PausedSentence(last.sweep(), session));
-      }
       const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;
       const double left = std::max(0.0, std::min(seconds - gone.count(), kLookEvery));
       const SweepWatcher::Event event =
@@ -62,6 +59,7 @@ class Wait final : public Command {
           if (event.back) session.Say("the scheduler answers again");
           last = event.update;
           if (!last.finished() && session.embedded() != nullptr) return NothingWorks(session, last.sweep());
+          if (const std::string news = pauses.Of(last); !news.empty()) session.Say(news);
           break;
         case SweepWatcher::Event::Kind::kLost:
           session.Say(fmt::format("lost the scheduler at {}; trying again", connection->address()));

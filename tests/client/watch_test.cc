@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/output/json.h"
+#include "client/pause_news.h"
 #include "client/stuck.h"
 #include "proto/base/text.h"
 #include "tests/client/support.h"
@@ -238,6 +239,32 @@ TEST_F(WatchTest, WhoWaitsForAPausedSweepIsToldSo) {
   const Outcome outcome = Run({"wait", "--timeout", "3"});
   EXPECT_EQ(outcome.code, kWaitTimedOut);
   EXPECT_THAT(outcome.err, HasSubstr("the sweep is paused; 'longreach resume aaaaaaaa --scheduler unix:"));
+}
+
+TEST_F(WatchTest, EachPauseIsToldAndEachTimeThatItGoesOn) {
+  const Environment environment;
+  Settings settings;
+  settings.scheduler = scheduler_.address();
+  settings.scheduler_named = true;
+  Session session(environment, settings);
+  PauseNews pauses(session);
+  const auto news_of = [&](const char* state, bool finished = false) {
+    v1::SweepUpdate update;
+    *update.mutable_sweep() = scheduler_.sweep;
+    update.mutable_sweep()->set_state(state);
+    update.set_finished(finished);
+    return pauses.Of(update);
+  };
+  const std::string paused = "the sweep is paused; 'longreach resume aaaaaaaa --scheduler " + scheduler_.address() + "' lets it go on";
+
+  EXPECT_EQ(news_of("live"), "");
+  EXPECT_EQ(news_of("paused"), paused);
+  EXPECT_EQ(news_of("paused"), "");
+  EXPECT_EQ(news_of("live"), "the sweep is resumed, and goes on");
+  EXPECT_EQ(news_of("live"), "");
+  EXPECT_EQ(news_of("paused"), paused);
+  EXPECT_EQ(news_of("cancelled"), "") << "what is told at the end is told once";
+  EXPECT_EQ(news_of("paused", /*finished=*/true), "") << "nobody waits any more";
 }
 
 TEST_F(WatchTest, RunWithRetryFailedQueuesFailedJobsAgain) {
