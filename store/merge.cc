@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/types/input_failure.h"
 #include "proto/types/words.h"
 #include "store/artifacts.h"
 #include "store/attempts.h"
@@ -399,13 +400,14 @@ absl::Status Merge::SettleWaitingJobs() {
   // What waits for a job that has failed, or has diverged and left nothing, fails too; then what waits for that. Where a diverged job
   // has left its weights, the scheduler decides when it leases: it knows who may use them.
   static const std::string kFail =
-      fmt::format("UPDATE jobs SET state = 'failed', failure = f.failure FROM (SELECT i.job, min('{}: ' "
-                  "|| i.name || ' (job ' || substr(s.id, 1, 8) || iif(s.diverged, ' diverged)', ')')) AS failure "
+      fmt::format("UPDATE jobs SET state = 'failed', failure = f.failure FROM (SELECT i.job, min('{0}: ' "
+                  "|| i.name || ' (job ' || substr(s.id, 1, 8) || iif(s.diverged, ' diverged', iif(instr(s.failure, '{0}') = 1 AND "
+                  "instr(s.failure, ' diverged') > 0, '{1}', '')) || ')') AS failure "
                   "FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
                   "WHERE s.state = 'failed' OR (s.diverged = 1 AND NOT EXISTS "
                   "(SELECT 1 FROM artifacts AS a WHERE a.job = s.num AND a.kind = i.artifact)) GROUP BY i.job) AS f "
                   "WHERE jobs.num = f.job AND jobs.state IN ('waiting', 'queued')",
-                  kInputFailed);
+                  kInputFailed, kWhoseInputDiverged);
   int changed = 1;
   while (changed > 0) {
     ASSIGN_OR_RETURN(changed, ours_.Run(kFail));

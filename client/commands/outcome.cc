@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "client/commands/command.h"
 #include "client/commands/listings.h"
@@ -10,12 +11,15 @@
 #include "client/output/text.h"
 #include "client/watcher.h"
 #include "proto/base/text.h"
+#include "proto/types/input_failure.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
 
 constexpr int kShown = 5;
+// Failed jobs whose reasons are looked through.
+constexpr int kLookedThrough = 1000;
 
 // Also of a quiet command: that jobs failed is no talk.
 void Tell(Session& session, const std::string& line) { *session.environment().err << line << std::endl; }
@@ -23,34 +27,53 @@ void Tell(Session& session, const std::string& line) { *session.environment().er
 // One that failed because of another has written nothing.
 bool FailedByItself(const v1::Job& job) { return !job.failure().starts_with(kInputFailed); }
 
+int64_t CountOfDivergedInputs(const std::vector<v1::Job>& failed) {
+  return std::ranges::count_if(failed, [](const v1::Job& job) { return InputHasDiverged(job.failure()); });
+}
+
 void TellFailedJobs(Session& session, Connection& connection, const v1::Sweep& sweep, std::string again) {
-  v1::ListJobsRequest request;
-  request.set_sweep(sweep.id());
-  request.set_state("failed");
-  request.set_limit(kShown);
-  const absl::StatusOr<v1::ListJobsResponse> page = connection.Call(&Connection::Stub::ListJobs, request);
-  if (!page.ok() || page->jobs().empty()) return;
-  for (const v1::Job& job : page->jobs()) {
+  const absl::StatusOr<std::vector<v1::Job>> jobs = FailedJobs(connection, sweep.id(), {});
+  if (!jobs.ok() || jobs->empty()) return;
+  const size_t shown = std::min<size_t>(jobs->size(), kShown);
+  for (const v1::Job& job : std::span(*jobs).first(shown)) {
     const std::string system = SystemsText(job);
     Tell(session, fmt::format("  {}  {}{} {}, learning rate {}, seed {}: {}", ShortId(job.id()), system.empty() ? "" : Printable(system) + ": ",
                               Printable(job.task()), Printable(job.encoding()),
                               ShortestNumber(job.learning_rate()), job.seed(), Printable(job.failure())));
   }
-  if (sweep.counts().failed() > page->jobs_size()) {
-    Tell(session, fmt::format("  and {} more", sweep.counts().failed() - page->jobs_size()));
-  }
+  const int64_t more = sweep.counts().failed() - static_cast<int64_t>(shown);
+  if (more > 0) Tell(session, fmt::format("  and {} more", Thousands(more)));
   const std::string where = WhereFlags(session);
   if (again.empty()) {
     again = session.embedded() != nullptr ? "the same 'longreach run' with --retry-failed runs the failed ones again"
                                           : fmt::format("'longreach retry {}{}' queues the failed ones again", ShortId(sweep.id()), where);
   }
-  const auto job = std::ranges::find_if(page->jobs(), FailedByItself);
-  const std::string look = job != page->jobs().end() ? fmt::format("'longreach logs {}{}' shows its log", ShortId(job->id()), where)
-                                                     : fmt::format("'longreach explain {}{}' says what its input lacks", ShortId(page->jobs(0).id()), where);
-  session.Say(fmt::format("{}; {}", look, again));
+  const auto job = std::ranges::find_if(*jobs, FailedByItself);
+  const std::string look = job != jobs->end() ? fmt::format("'longreach logs {}{}' shows its log", ShortId(job->id()), where)
+                                              : fmt::format("'longreach explain {}{}' says what its input lacks", ShortId(jobs->front().id()), where);
+  session.Say(CountOfDivergedInputs(*jobs) == sweep.counts().failed() ? look : fmt::format("{}; {}", look, again));
+  if (const std::string in_vain = OfDivergedInputs(*jobs, sweep.counts().failed()); !in_vain.empty()) session.Say(in_vain);
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<v1::Job>> FailedJobs(Connection& connection, const std::string& sweep, const std::vector<std::string>& only) {
+  v1::ListJobsRequest request;
+  request.set_sweep(sweep);
+  request.set_state("failed");
+  request.set_limit(kLookedThrough);
+  for (const std::string& one : only) request.add_only(one);
+  ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+  return std::vector<v1::Job>(page.jobs().begin(), page.jobs().end());
+}
+
+std::string OfDivergedInputs(const std::vector<v1::Job>& failed, int64_t all) {
+  const int64_t diverged = CountOfDivergedInputs(failed);
+  if (diverged == 0) return "";
+  const std::string who = diverged < all ? fmt::format("{} of them", Thousands(diverged)) : all == 1 ? "it" : "they";
+  return fmt::format("what {} {} with diverged, which is a result that no retry changes: it takes another learning rate or seed", who,
+                     diverged == 1 ? "begins" : "begin");
+}
 
 int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep, const std::string& again) {
   if (AllSucceeded(sweep)) return kDone;

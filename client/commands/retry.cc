@@ -6,6 +6,7 @@
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/listings.h"
+#include "client/commands/outcome.h"
 #include "client/commands/sweep_calls.h"
 #include "client/output/text.h"
 
@@ -31,11 +32,14 @@ class Retry final : public Command {
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     ASSIGN_OR_RETURN(const v1::Sweep before, FindSweep(*connection, sweep_));
+    // What has failed is failed no more when it is queued again.
+    const absl::StatusOr<std::vector<v1::Job>> failed = before.counts().failed() > 0 ? FailedJobs(*connection, before.id(), only_) : std::vector<v1::Job>();
     if (!only_.empty()) {
       ASSIGN_OR_RETURN(const v1::Sweep some, SteerJobs(*connection, sweep_, v1::SteerSweepRequest::ACTION_RETRY_JOBS, only_));
       PrintSweep(session, some);
       if (some.jobs_steered() == 0) session.Say("none of these jobs has failed or was cancelled");
       SayHowMany(session, some);
+      SayWhatIsInVain(session, failed);
       return kDone;
     }
     ASSIGN_OR_RETURN(const v1::Sweep after, Steer(*connection, sweep_, v1::SteerSweepRequest::ACTION_RETRY));
@@ -43,6 +47,7 @@ class Retry final : public Command {
     // Only now: a sweep that cannot be retried says why.
     if (before.counts().failed() == 0 && after.jobs_steered() == 0) session.Say("none of its jobs has failed");
     SayHowMany(session, after);
+    SayWhatIsInVain(session, failed);
     if (const int64_t diverged = before.counts().diverged(); diverged > 0) {
       session.Say(fmt::format("{} diverged, which is a result: the same settings lead there again", Count(diverged, "job")));
     }
@@ -52,6 +57,12 @@ class Retry final : public Command {
  private:
   static void SayHowMany(Session& session, const v1::Sweep& after) {
     if (const int32_t jobs = after.jobs_steered(); jobs > 0) session.Say(fmt::format("{} {} queued again", Count(jobs, "job"), jobs == 1 ? "is" : "are"));
+  }
+
+  static void SayWhatIsInVain(Session& session, const absl::StatusOr<std::vector<v1::Job>>& failed) {
+    if (!failed.ok()) return;  // They are queued all the same.
+    const std::string in_vain = OfDivergedInputs(*failed, static_cast<int64_t>(failed->size()));
+    if (!in_vain.empty()) session.Say(in_vain);
   }
 
   std::string sweep_;

@@ -4,12 +4,16 @@
 
 #include <fmt/format.h>
 
+#include "proto/types/input_failure.h"
 #include "scheduler/core/job_life.h"
 
 namespace longreach::core {
 namespace {
 
 using Sentences = std::vector<std::string>;
+
+constexpr std::string_view kNoRetryHelps =
+    "What it begins with diverged, which is a result and stays: a retry fails for the same reason. Another learning rate or seed of that job is another job.";
 
 void ExplainInputs(const JobFacts& facts, Sentences& out) {
   for (const InputFact& input : facts.inputs) {
@@ -107,7 +111,8 @@ std::vector<std::string> Explain(const JobFacts& facts) {
                                  : fmt::format("It has its result, from attempt {}.", done->attempt.value));
   } else if (const auto* failed = std::get_if<Failed>(&facts.state)) {
     out.push_back(fmt::format("It failed: {}.", failed->reason.empty() ? "no reason was recorded" : failed->reason));
-    if (!facts.sweep.empty()) out.push_back(fmt::format("'longreach retry {}' gives the failed jobs of its sweep another chance.", facts.sweep));
+    if (InputHasDiverged(failed->reason)) out.emplace_back(kNoRetryHelps);
+    else if (!facts.sweep.empty()) out.push_back(fmt::format("'longreach retry {}' gives the failed jobs of its sweep another chance.", facts.sweep));
     ExplainInputs(facts, out);
   } else {
     out.push_back("It was cancelled, with its sweep or alone; submitting that sweep again revives it, and so does 'longreach retry SWEEP --only ...' where the sweep goes on.");

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "proto/catalog/catalog.h"
+#include "proto/types/input_failure.h"
 #include "proto/types/words.h"
 #include "scheduler/core/health.h"
 #include "scheduler/core/job_life.h"
@@ -308,12 +309,17 @@ absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects) {
   ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(tx, job));
   bool all_there = true;
   std::string failure;
+  // One that no retry brings is the reason, whatever the others lack.
+  const auto fail = [&failure](const std::string& why) {
+    if (!InputHasDiverged(failure)) failure = why;
+  };
   for (const store::JobInputRow& input : inputs) {
     if (input.source_state == store::State::kFailed) {
-      failure = fmt::format("{}: {} (job {})", kInputFailed, input.name, ShortId(input.source_id));
+      fail(fmt::format("{}: {} (job {}{})", kInputFailed, input.name, ShortId(input.source_id),
+                       InputHasDiverged(input.source_failure) ? kWhoseInputDiverged : ""));
     } else if (input.source_state == store::State::kSucceeded) {
       const absl::StatusOr<v1::ResolvedInput> value = ResolveInput(tx, input, row);
-      if (value.status().code() == absl::StatusCode::kNotFound) failure = Message(value.status());
+      if (value.status().code() == absl::StatusCode::kNotFound) fail(std::string(Message(value.status())));
       else RETURN_IF_ERROR(value.status());
     } else {
       all_there = false;

@@ -47,6 +47,8 @@ TEST_F(SteeringTest, RetrySaysWhatItDoesNotTryAgain) {
   scheduler_.sweep.mutable_counts()->set_failed(1);
   scheduler_.sweep.mutable_counts()->set_diverged(0);
   EXPECT_EQ(Run({"retry", "mine"}).err, "");
+  scheduler_.jobs.mutable_jobs(0)->set_failure("input failed: weights (job 01234567 diverged)");
+  EXPECT_EQ(Run({"retry", "mine"}).err, "what it begins with diverged, which is a result that no retry changes: it takes another learning rate or seed\n");
   scheduler_.sweep.mutable_counts()->set_failed(0);
   scheduler_.refusals["SteerSweep"] = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "sweep mine is cancelled");
   EXPECT_EQ(Run({"retry", "mine"}).err, "error: sweep mine is cancelled\n");

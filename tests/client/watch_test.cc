@@ -93,6 +93,21 @@ TEST_F(WatchTest, AFailedJobIsTheExitCodeAndIsNamedWithItsReason) {
   }
 }
 
+TEST_F(WatchTest, NoRetryIsNamedWhereWhatAJobBeginsWithHasDiverged) {
+  FailOneJob();
+  EXPECT_THAT(Run({"wait", "last"}).err, HasSubstr("queues the failed ones again\n"));
+  scheduler_.jobs.mutable_jobs(0)->set_failure("input failed: weights (job 01234567 diverged)");
+  const std::string in_vain = "with diverged, which is a result that no retry changes: it takes another learning rate or seed\n";
+
+  const std::string alone = Run({"wait", "last"}).err;
+  scheduler_.updates[1].mutable_sweep()->mutable_counts()->set_failed(2);
+  const std::string one_of_two = Run({"wait", "last"}).err;
+
+  EXPECT_THAT(alone, HasSubstr("' says what its input lacks\nwhat it begins " + in_vain));
+  EXPECT_THAT(alone, ::testing::Not(HasSubstr("'longreach retry")));
+  EXPECT_THAT(one_of_two, HasSubstr("queues the failed ones again\nwhat 1 of them begins " + in_vain));
+}
+
 TEST_F(WatchTest, ACancelledSweepIsToldToHaveBeenCancelledBySomebody) {
   v1::SweepUpdate update;
   *update.mutable_sweep() = scheduler_.sweep;

@@ -113,5 +113,16 @@ TEST(ExplainTest, TheEndsSayWhy) {
   EXPECT_THAT(Explain({.state = Cancelled{}}), ElementsAre(HasSubstr("submitting that sweep again")));
 }
 
+TEST(ExplainTest, NoRetryIsNamedWhereAnInputDiverged) {
+  for (const char* reason : {"input failed: weights (job 01234567 diverged)", "input failed: scale (job 01234567 diverged and has no accuracy)",
+                             "input failed: weights (job 01234567, whose input diverged)"}) {
+    EXPECT_THAT(Explain({.state = Failed{reason}, .sweep = "1f3a5c7e"}),
+                ElementsAre(std::string("It failed: ") + reason + ".", ::testing::StartsWith("What it begins with diverged, which is a result and stays: a retry fails")));
+  }
+  for (const char* reason : {"input failed: weights (job 01234567)", "crashed: the log ends with: loss diverged"}) {
+    EXPECT_THAT(Explain({.state = Failed{reason}, .sweep = "1f3a5c7e"}), Contains(HasSubstr("'longreach retry 1f3a5c7e'"))) << reason;
+  }
+}
+
 }  // namespace
 }  // namespace longreach::core

@@ -142,6 +142,23 @@ TEST_F(EngineInputsTest, WeightsOfAJobThatDivergedAreNoInput) {
   EXPECT_EQ(Counts("other").failed(), 1);
 }
 
+TEST_F(EngineInputsTest, ThatAnInputDivergedIsSaidHoweverDeepItIs) {
+  v1::SweepSpec spec = WithWeights(Sweep("s", 1));
+  spec.mutable_training()->set_steps(30);
+  v1::Input& deeper = *spec.mutable_inputs(0)->mutable_from()->add_inputs();
+  deeper.set_name("weights");
+  deeper.set_artifact("weights");
+  deeper.mutable_from()->mutable_training()->set_steps(70);
+  ASSERT_EQ(Submit(spec).plan().prerequisites(), 2);
+  TestWorker worker = Worker("a");
+  Diverge(worker, [this](const v1::LeasedJob& job, int64_t attempt, const std::string& id) { return Upload(job, attempt, id, "weights", 50); });
+
+  EXPECT_EQ(worker.Sync().leases_size(), 0);
+
+  EXPECT_EQ(Counts("s").failed(), 1);
+  EXPECT_THAT(FailureOfFirst("s"), ::testing::MatchesRegex("input failed: weights \\(job [0-9a-f]+, whose input diverged\\)"));
+}
+
 TEST_F(EngineInputsTest, WeightsOfAJobThatDivergedAreThereToDrawTheirAttention) {
   v1::SweepSpec spec = WithWeights(Sweep("s", 1));
   *spec.mutable_inputs(0)->mutable_from()->mutable_evaluation() = spec.evaluation();
