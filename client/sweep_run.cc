@@ -7,6 +7,7 @@
 #include <vector>
 #include <utility>
 
+#include "client/commands/other_tests.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/output/text.h"
@@ -167,6 +168,7 @@ absl::Status SweepRun::Submit() {
       session_.embedded() != nullptr ? fmt::format("; store {}", Printable(session_.store())) : ""));
   SayIfNameIsTaken(session_, connection_, response);
   SayOfTestLengths(session_, submission_.spec());
+  if (response.created() && !submission_.aside()) SayWhereTestsAloneDiffer(session_, connection_, submission_.spec(), response.plan(), sweep_.id());
   if (sweep_.state() == "paused") {
     // Whoever types this wants it to run.
     session_.Say("it was paused and goes on now");

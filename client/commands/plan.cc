@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/commands/command.h"
+#include "client/commands/other_tests.h"
 #include "client/commands/parts_output.h"
 #include "client/commands/plan_json.h"
 #include "client/commands/spec_arguments.h"
@@ -74,6 +75,7 @@ class PlanCommand final : public Command {
         Print(session.out(), name, response->plan());
       }
       SayOfTestLengths(session, one.file.spec);
+      SayWhereTestsAloneDiffer(session, *connection, one.file.spec, response->plan(), /*own=*/"");
       counts_a_vocabulary |= CountsAVocabulary(one.file.spec, response->plan());
     }
     if (counts_a_vocabulary) {

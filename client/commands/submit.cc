@@ -5,6 +5,7 @@
 
 #include "client/commands/before_store.h"
 #include "client/commands/command.h"
+#include "client/commands/other_tests.h"
 #include "client/commands/parts_output.h"
 #include "client/commands/plan_json.h"
 #include "client/commands/spec_arguments.h"
@@ -54,6 +55,7 @@ class Submit final : public Command {
       SayIfNameIsTaken(session, *connection, response);
       SayOfTestLengths(session, one.file.spec);
       const v1::Sweep& sweep = response.sweep();
+      if (response.created()) SayWhereTestsAloneDiffer(session, *connection, one.file.spec, response.plan(), sweep.id());
       all_done = all_done && sweep.counts().succeeded() == sweep.jobs();
     }
     if (session.json()) json.Finish();

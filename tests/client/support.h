@@ -126,6 +126,8 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::Table table;
   v1::Plan plan;
   std::function<void()> when_watched = [] {}, when_steered = [] {};
+  // May change the plan that is answered.
+  std::function<void(const v1::SubmitSweepRequest&, v1::Plan&)> when_planned = [](const v1::SubmitSweepRequest&, v1::Plan&) {};
   v1::CheckStoreResponse check;
   std::vector<v1::AttemptInfo> attempts;  // Of each job.
   // Of each job; and the files, by hash.
@@ -162,6 +164,7 @@ class FakeScheduler final : public v1::Longreach::Service {
                            v1::SubmitSweepResponse* response) override {
     submitted = *request;
     *response->mutable_plan() = plan;
+    when_planned(*request, *response->mutable_plan());
     if (!request->dry_run()) *response->mutable_sweep() = sweep;
     response->set_created(state_before.empty());
     response->set_state_before(state_before);

@@ -1,6 +1,7 @@
 // What commands that plan or submit a sweep say of its name and of its lengths.
 #include <gmock/gmock.h>
 
+#include "client/commands/other_tests.h"
 #include "tests/client/support.h"
 
 namespace longreach::client {
@@ -26,6 +27,49 @@ TEST_F(SweepCallsTest, ASecondSweepOfANameIsTold) {
         << command;
   }
   EXPECT_EQ(Run({"submit", "table-b1", "-q"}).err, "");
+}
+
+TEST_F(SweepCallsTest, ThatJobsWouldBeDoneWithOtherTestsIsTold) {
+  const TempFolder folder;
+  const std::string file = folder.Write("mine.yaml", "experiment: algorithmic\naxes: {task: even_pairs, encoding: rope, learning_rate: 0.001, seed: 0}\n"
+                                                     "evaluation: {lengths: [50, 60], examples: 10}\n");
+  v1::Sweep before;
+  before.set_id(std::string(64, '1'));
+  before.set_name("before");
+  before.mutable_counts()->set_succeeded(9);
+  before.mutable_spec()->set_experiment("algorithmic");
+  before.mutable_spec()->mutable_evaluation()->add_lengths(70);
+  before.mutable_spec()->mutable_evaluation()->set_examples(10);
+  scheduler_.other_sweeps = {before};
+  const std::string told = "with the evaluation of sweep 11111111 before 9 of these 945 jobs are done: they differ in evaluation.lengths, and tests are part of a job";
+  for (const char* command : {"plan", "submit", "run"}) {
+    EXPECT_THAT(Run({command, file}).err, Not(HasSubstr("evaluation of sweep"))) << command << ": they differ in more than that";
+  }
+  scheduler_.when_planned = [](const v1::SubmitSweepRequest& request, v1::Plan& plan) {
+    if (request.dry_run() && request.spec().evaluation().lengths(0) == 70) plan.set_done(9);
+  };
+
+  for (const char* command : {"plan", "submit", "run"}) EXPECT_THAT(Run({command, file}).err, HasSubstr(told)) << command;
+
+  EXPECT_EQ(Run({"plan", file, "-q"}).err, "");
+  scheduler_.state_before = "live";
+  EXPECT_THAT(Run({"submit", file}).err, Not(HasSubstr("evaluation of sweep"))) << "it was told when the sweep was new";
+  scheduler_.plan.set_jobs(1'000'000);
+  EXPECT_THAT(Run({"plan", file}).err, Not(HasSubstr("evaluation of sweep"))) << "another plan of so many jobs takes long";
+  scheduler_.plan.set_jobs(945);
+  scheduler_.plan.set_done(945);
+  EXPECT_THAT(Run({"plan", file}).err, Not(HasSubstr("evaluation of sweep"))) << "nothing is trained again";
+}
+
+TEST_F(SweepCallsTest, OfManySweepsThoseOfTheNameAreLookedAtFirst) {
+  v1::ListSweepsResponse all;
+  for (int i = 0; i < 20; ++i) {
+    v1::Sweep& sweep = *all.add_sweeps();
+    sweep.set_id(std::to_string(i));
+    sweep.set_name(i == 7 || i > 15 ? "mine" : "another");
+    sweep.mutable_counts()->set_succeeded(i == 18 ? 0 : 1);
+  }
+  EXPECT_THAT(SweepsWithTests(all, "mine", "16"), ::testing::ElementsAre("7", "17", "19", "0", "1", "2", "3", "4"));
 }
 
 TEST_F(SweepCallsTest, TestsOfLengthsThatAreTrainedOnAreTold) {

@@ -1,0 +1,68 @@
+#include "client/commands/other_tests.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <set>
+
+#include "client/commands/sweep_calls.h"
+#include "client/output/text.h"
+#include "client/spec/spec_differences.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+// Of more jobs another plan takes longer than a note is worth.
+constexpr int32_t kMostJobsCompared = 10'000;
+// Sweeps of the store whose specifications are asked for, and other evaluations of them that are planned with.
+constexpr size_t kMostSweepsAsked = 8;
+constexpr int kMostPlans = 3;
+constexpr std::chrono::seconds kPatienceForPlan{10};
+
+}  // namespace
+
+std::vector<std::string> SweepsWithTests(const v1::ListSweepsResponse& all, const std::string& name, const std::string& own) {
+  std::vector<std::string> ids;
+  for (const bool named : {true, false}) {
+    for (const v1::Sweep& sweep : all.sweeps()) {
+      if (ids.size() == kMostSweepsAsked) return ids;
+      if ((sweep.name() == name) == named && sweep.id() != own && sweep.counts().succeeded() > 0) ids.push_back(sweep.id());
+    }
+  }
+  return ids;
+}
+
+std::string TestsAloneDiffer(const v1::Sweep& other, const v1::Evaluation& ours, int32_t done, int32_t jobs) {
+  v1::SweepSpec one, two;
+  *one.mutable_evaluation() = ours;
+  *two.mutable_evaluation() = other.spec().evaluation();
+  std::set<std::string> fields = FieldsThatDiffer(one, two);
+  fields.merge(FieldsThatDiffer(two, one));
+  return fmt::format("with the evaluation of sweep {} {} {} of these {} {} done: they differ in {}, and tests are part of a job, so what is tested otherwise is trained again; "
+                     "docs/reference/sweep-files.md, 'inputs', tells how to test weights that are there",
+                     ShortId(other.id()), Printable(other.name()), Thousands(done), Count(jobs, "job"), done == 1 ? "is" : "are", Printable(Join({fields.begin(), fields.end()}, ", ")));
+}
+
+void SayWhereTestsAloneDiffer(Session& session, Connection& connection, const v1::SweepSpec& sweep, const v1::Plan& plan, const std::string& own) {
+  if (session.settings().quiet || plan.done() >= plan.jobs() || plan.jobs() > kMostJobsCompared) return;
+  const absl::StatusOr<v1::ListSweepsResponse> all = connection.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest());
+  if (!all.ok()) return;  // It is planned all the same; so below.
+  std::set<std::string> seen = {sweep.evaluation().SerializeAsString()};
+  int plans = 0;
+  for (const std::string& id : SweepsWithTests(*all, sweep.name(), own)) {
+    const absl::StatusOr<v1::Sweep> other = FindSweep(connection, id);
+    if (!other.ok() || other->spec().experiment() != sweep.experiment()) continue;
+    if (!seen.insert(other->spec().evaluation().SerializeAsString()).second) continue;
+    if (++plans > kMostPlans) return;
+    v1::SubmitSweepRequest request;
+    *request.mutable_spec() = sweep;
+    *request.mutable_spec()->mutable_evaluation() = other->spec().evaluation();
+    request.set_dry_run(true);
+    const absl::StatusOr<v1::SubmitSweepResponse> planned = connection.Call(&Connection::Stub::SubmitSweep, request, kPatienceForPlan);
+    if (!planned.ok() || planned->plan().done() <= plan.done()) continue;
+    return session.Say(TestsAloneDiffer(*other, sweep.evaluation(), planned->plan().done(), planned->plan().jobs()));
+  }
+}
+
+}  // namespace longreach::client
