@@ -159,7 +159,7 @@ absl::StatusOr<v1::GetLogResponse> GetLog(sql::Connection& db, const store::Arti
   ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, ArtifactKind::kLog));
   if (!log.has_value()) {
     return absl::NotFoundError(fmt::format(
-        "no attempt of job '{0}' has handed in a log yet; 'longreach explain {0}' says where it is", request.job()));
+        "no attempt of job '{0}' has handed in a log yet, as each does when it ends; 'longreach explain {0}' says where it is", request.job()));
   }
   ASSIGN_OR_RETURN(store::ArtifactReader reader, store::ArtifactReader::Open(files, log->sha256));
   std::string tail;

@@ -87,6 +87,17 @@ TEST_F(FailuresTest, WithoutALogTheRestIsShown) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("last lines")));
 }
 
+TEST_F(FailuresTest, AnOlderAttemptsLogIsNotTakenForThatOfTheOneThatRuns) {
+  const Outcome failed = Run({"logs", "bbbb"});
+  scheduler_.jobs.mutable_jobs(0)->set_state("leased");
+  const Outcome runs = Run({"logs", "bbbb"});
+
+  EXPECT_EQ(failed.err, "");
+  EXPECT_EQ(runs.out, failed.out);
+  EXPECT_EQ(runs.err, "this is the log of attempt 0; the one that runs now leaves its own when it ends\n");
+  EXPECT_EQ(Run({"logs", "bbbb", "-q"}).err, "");
+}
+
 TEST_F(FailuresTest, AJobThatDidNotFailIsNotToBeRepeated) {
   scheduler_.jobs.mutable_jobs(0)->set_state("succeeded");
   EXPECT_THAT(Run({"job", "bbbb"}).out, Not(HasSubstr("repeat")));
