@@ -20,6 +20,8 @@ struct Environment {
   std::function<std::string(const char* name)> variable;
   // Where longreach-scheduler and longreach-worker lie.
   std::filesystem::path binaries;
+  // The store whose scheduler is asked by its address: commands that are told name it, as the address is another one tomorrow. Empty: none.
+  std::string store = {};
 };
 
 // The Python that draws figures (figure/vega_renderer.h).

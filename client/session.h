@@ -59,7 +59,7 @@ class Session {
   // For how long a scheduler that went away is waited for. Not that of a command that works on the store itself: it ends with it.
   std::chrono::seconds Patience() const { return embedded_ != nullptr || !held_.ok() ? std::chrono::seconds(0) : std::chrono::minutes(10); }
   // The store that is looked into; empty where a scheduler is.
-  const std::string& store() const { return store_; }
+  const std::string& store() const { return store_.empty() ? environment_.store : store_; }
 
   // A grid in the session's format. `json_key` is its member's name in JSON.
   void Print(const Grid& grid, std::string_view json_key);

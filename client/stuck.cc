@@ -52,8 +52,8 @@ void StuckWatch::Look(const v1::SweepUpdate& last) {
   explain.set_job(queued->jobs(0).id());
   const absl::StatusOr<v1::ExplainJobResponse> why = connection_.Call(&Connection::Stub::ExplainJob, explain, kPatienceForAnswer);
   if (!why.ok()) return;
-  // To a store that this command has opened for itself no worker comes but its own, and of that it is not said that it is not there.
-  if (why->no_worker() && session_.embedded() == nullptr) {
+  // To a store no worker comes but that of its 'longreach run', which is on its way.
+  if (why->no_worker() && session_.store().empty()) {
     reason_ = fmt::format("nothing runs, for no worker is there: start one with {}", WorkerToStart(session_.settings()));
   }
   if (!why->stuck()) return;

@@ -75,8 +75,8 @@ std::string WithFlags(std::string_view sentence, Session& session) {
   const std::string flags = WhereFlags(session);
   std::string text;
   if (const size_t worker = sentence.find(kWorker); worker != std::string_view::npos) {
-    // A store that this command opened for itself has none but that of a run.
-    text = fmt::format("{}{}", sentence.substr(0, worker), session.embedded() == nullptr ? WorkerToStart(session.settings()) : fmt::format("'longreach run SPEC{}'", flags));
+    // A store has none but that of a run.
+    text = fmt::format("{}{}", sentence.substr(0, worker), session.store().empty() ? WorkerToStart(session.settings()) : fmt::format("'longreach run SPEC{}'", flags));
     sentence.remove_prefix(worker + kWorker.size());
   }
   while (true) {

@@ -66,7 +66,7 @@ class Workers final : public Command {
     if (session.settings().quiet) return kDone;
     session.Print(grid, "workers");
     if (grid.rows.empty()) {
-      session.Say(session.embedded() != nullptr ? "no worker has come yet; 'longreach run' has one of its own" : fmt::format("no worker has come yet; start one with {}", WorkerToStart(session.settings())));
+      session.Say(!session.store().empty() ? "no worker has come yet; 'longreach run' has one of its own" : fmt::format("no worker has come yet; start one with {}", WorkerToStart(session.settings())));
     }
     return kDone;
   }

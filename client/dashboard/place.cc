@@ -69,10 +69,14 @@ Place::Standing Place::Look() {
   return {.changing = IsHeldByAnother(), .version = state->version};
 }
 
+std::string Place::Store() const {
+  std::error_code ignored;
+  return settings_.store.empty() ? "" : std::filesystem::absolute(settings_.store, ignored).string();
+}
+
 std::string Place::Flags() const {
   Settings settings = settings_;
-  std::error_code ignored;
-  if (!settings.store.empty()) settings.store = std::filesystem::absolute(settings.store, ignored).string();
+  settings.store = Store();
   return WhereFlags(settings);
 }
 

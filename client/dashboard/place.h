@@ -40,6 +40,9 @@ class Place {
   // Opens nothing.
   Standing Look();
 
+  // The store that is looked into; empty: none.
+  std::string Store() const;
+
   // " --store FILE" or " --scheduler ADDR", with credentials, where the dashboard was told so: what a command in a shell needs.
   std::string Flags() const;
 

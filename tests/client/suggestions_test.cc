@@ -29,5 +29,21 @@ TEST(SuggestionsTest, AWordOfWhichAShellReadsMoreHasSingleQuotes) {
   EXPECT_EQ(ShellWord("it's $b"), "'it'\\''s $b'");
 }
 
+// As the dashboard asks: the address is that of a moment.
+TEST(SuggestionsTest, OfAStoresSchedulerCommandsNameTheStore) {
+  Environment environment;
+  Settings settings;
+  settings.scheduler = "unix:/tmp/moment.sock";
+  settings.scheduler_named = true;
+  Session of_scheduler(environment, settings);
+  environment.store = "/srv/b1.db";
+  Session of_store(environment, settings);
+  const std::string sentence = "There is none; start one with 'longreach-worker run'. 'longreach logs 1f3a' shows more.";
+
+  EXPECT_EQ(WithFlags(sentence, of_scheduler), "There is none; start one with 'longreach-worker run --scheduler unix:/tmp/moment.sock'. "
+                                               "'longreach logs 1f3a --scheduler unix:/tmp/moment.sock' shows more.");
+  EXPECT_EQ(WithFlags(sentence, of_store), "There is none; start one with 'longreach run SPEC --store /srv/b1.db'. 'longreach logs 1f3a --store /srv/b1.db' shows more.");
+}
+
 }  // namespace
 }  // namespace longreach::client

@@ -281,6 +281,21 @@ def test_of_a_scheduler_it_is_live_and_finds_it_again(browser):
             expect(page.get_by_text("the dashboard does not answer")).to_be_visible(timeout=PATIENCE_MS)
 
 
+def test_what_a_page_of_a_store_suggests_finds_that_store(browser):
+    with harness.Home() as home:
+        store = home.path / "waits.db"
+        assert run_cli(home, "submit", "noop", "--set", "seed=0", "--store", store).code == 0
+        dashboard = Dashboard(home, "--store", store)
+        with open_page(dashboard, browser) as page:
+            open_sweep(page, "noop")
+            expect(page.get_by_text("nobody works on this store now; 'longreach run' with the sweep's preset or file and this --store goes on with it")).to_be_visible()
+            page.get_by_role("region", name="Jobs table").locator("tbody a").first.click()
+            expect(page.get_by_text(f"start one with 'longreach run SPEC --store {store}'")).to_be_visible()
+            hint = page.get_by_text("has handed in a log yet")
+            expect(hint).to_contain_text(f"--store {store}'")
+            expect(hint).not_to_contain_text("unix:")
+
+
 def test_numbers_are_written_as_the_commands_write_them(browser, dashboard):
     random.seed(7)
     values = [random.uniform(-1, 1) * 10 ** random.randint(-8, 8) for _ in range(500)] + [number / 16 for number in range(2000)] + [0, 1, 1e6, 999999.5, 0.01, 0.0099999, 1e-4, 9.9999e-5, 100000, 1e20]

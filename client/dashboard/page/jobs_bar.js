@@ -8,9 +8,10 @@ export const stateWord = (state) => state === "leased" ? "running" : state;
 
 // "12 of 54 succeeded, 9 running, 1 failed": the states that there are, the first even without jobs.
 export function jobsText({jobs, counts}) {
-  const rest = STATES.slice(1).filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${stateWord(state)}`);
-  if (counts.diverged > 0) rest.push(`${counts.diverged} diverged`);
-  return [`${counts.succeeded} of ${jobs} succeeded`, ...rest].join(", ");
+  const number = (of) => of.toLocaleString("en");
+  const rest = STATES.slice(1).filter((state) => counts[state] > 0).map((state) => `${number(counts[state])} ${stateWord(state)}`);
+  if (counts.diverged > 0) rest.push(`${number(counts.diverged)} diverged`);
+  return [`${number(counts.succeeded)} of ${number(jobs)} succeeded`, ...rest].join(", ");
 }
 
 export function jobsBar(sweep) {
