@@ -27,6 +27,13 @@ void Tell(Session& session, const std::string& line) { *session.environment().er
 // One that failed because of another has written nothing.
 bool FailedByItself(const v1::Job& job) { return !job.failure().starts_with(kInputFailed); }
 
+// One whose workers were all lost has none.
+bool HasLog(Connection& connection, const v1::Job& job) {
+  v1::GetJobRequest request;
+  request.set_job(job.id());
+  return connection.Call(&Connection::Stub::GetLog, request).ok();
+}
+
 int64_t CountOfDivergedInputs(const std::vector<v1::Job>& failed) {
   return std::ranges::count_if(failed, [](const v1::Job& job) { return InputHasDiverged(job.failure()); });
 }
@@ -49,8 +56,10 @@ void TellFailedJobs(Session& session, Connection& connection, const v1::Sweep& s
                                           : fmt::format("'longreach retry {}{}' queues the failed ones again", ShortId(sweep.id()), where);
   }
   const auto job = std::ranges::find_if(*jobs, FailedByItself);
-  const std::string look = job != jobs->end() ? fmt::format("'longreach logs {}{}' shows its log", ShortId(job->id()), where)
-                                              : fmt::format("'longreach explain {}{}' says what its input lacks", ShortId(jobs->front().id()), where);
+  std::string look;
+  if (job == jobs->end()) look = fmt::format("'longreach explain {}{}' says what its input lacks", ShortId(jobs->front().id()), where);
+  else if (HasLog(connection, *job)) look = fmt::format("'longreach logs {}{}' shows its log", ShortId(job->id()), where);
+  else look = fmt::format("'longreach explain {}{}' says what is known of it", ShortId(job->id()), where);
   session.Say(CountOfDivergedInputs(*jobs) == sweep.counts().failed() ? look : fmt::format("{}; {}", look, again));
   if (const std::string in_vain = OfDivergedInputs(*jobs, sweep.counts().failed()); !in_vain.empty()) session.Say(in_vain);
 }

@@ -93,6 +93,14 @@ TEST_F(WatchTest, AFailedJobIsTheExitCodeAndIsNamedWithItsReason) {
   }
 }
 
+TEST_F(WatchTest, AFailedJobWithoutALogIsNotSaidToHaveOne) {
+  FailOneJob();
+  scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "none");
+  const Outcome outcome = Run({"wait", "last"});
+  EXPECT_THAT(outcome.err, HasSubstr("'longreach explain bbbbbbbb --scheduler unix:"));
+  EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("longreach logs")));
+}
+
 TEST_F(WatchTest, NoRetryIsNamedWhereWhatAJobBeginsWithHasDiverged) {
   FailOneJob();
   EXPECT_THAT(Run({"wait", "last"}).err, HasSubstr("queues the failed ones again\n"));
