@@ -8,6 +8,7 @@
 #include "client/output/json.h"
 #include "client/output/progress.h"
 #include "client/output/text.h"
+#include "client/pause_news.h"
 #include "client/stuck.h"
 #include "proto/types/words.h"
 
@@ -46,12 +47,8 @@ class StatusCommand final : public Command {
     const v1::JobCounts& counts = sweep.counts();
     if (session.embedded() != nullptr && sweep.state() != "cancelled" && counts.waiting() + counts.queued() + counts.leased() > 0) {
       session.out() << fmt::format("nothing works on {} now; {}\n", Printable(session.store()), kWhatGoesOn);
-      return kDone;
-    }
-    // A sweep that stands still because of its workers should not have to be asked why.
-    if (!PrintPutAside(session, *connection)) {
-      StuckWatch stuck(session, *connection);
-      if (stuck.Ask(update)) session.out() << stuck.reason() << "\n";
+    } else {
+      PrintWhyItStands(session, *connection, update);
     }
     if (sweep.counts().failed() > 0) {
       session.Say(fmt::format("'longreach jobs {} --state failed{}' shows which failed and why",
@@ -61,6 +58,14 @@ class StatusCommand final : public Command {
   }
 
  private:
+  // A sweep that stands still, paused or because of its workers, should not have to be asked why.
+  static void PrintWhyItStands(Session& session, Connection& connection, const v1::SweepUpdate& update) {
+    if (const std::string paused = PauseNews(session).Of(update); !paused.empty()) session.out() << paused << "\n";
+    if (PrintPutAside(session, connection)) return;
+    StuckWatch stuck(session, connection);
+    if (stuck.Ask(update)) session.out() << stuck.reason() << "\n";
+  }
+
   // Whether there is one.
   static bool PrintPutAside(Session& session, Connection& connection) {
     bool any = false;

@@ -7,6 +7,7 @@
 #include "client/output/json.h"
 #include "client/output/progress.h"
 #include "client/output/text.h"
+#include "client/pause_news.h"
 #include "client/stuck.h"
 #include "client/watcher.h"
 
@@ -37,6 +38,7 @@ class Watch final : public Command {
     SweepWatcher watcher(*connection, sweep_, session.Patience());
     v1::SweepUpdate last;
     StuckWatch stuck(session, *connection);
+    PauseNews pauses(session);
     while (true) {
       // What is said to people; a program reads the updates.
       if (!session.json() && stuck.Ask(last)) view.Say(stuck.reason());
@@ -54,6 +56,7 @@ class Watch final : public Command {
             session.out() << JsonDocument(last) << std::flush;
           } else {
             view.Show(last);
+            if (const std::string news = pauses.Of(last); !news.empty()) view.Say(news);
           }
           // The reader of a pipe went away.
           if (!session.out()) return kReaderGone;

@@ -261,7 +261,10 @@ TEST_F(WatchTest, WhoWaitsForAPausedSweepIsToldSo) {
   scheduler_.watch_stays_open = true;
   const Outcome outcome = Run({"wait", "--timeout", "3"});
   EXPECT_EQ(outcome.code, kWaitTimedOut);
-  EXPECT_THAT(outcome.err, HasSubstr("the sweep is paused; 'longreach resume aaaaaaaa --scheduler unix:"));
+  const std::string told = "the sweep is paused; 'longreach resume aaaaaaaa --scheduler unix:";
+  EXPECT_THAT(outcome.err, HasSubstr(told));
+  scheduler_.watch_stays_open = false;
+  EXPECT_THAT(Run({"status"}).out, HasSubstr(told));
 }
 
 TEST_F(WatchTest, EachPauseIsToldAndEachTimeThatItGoesOn) {
