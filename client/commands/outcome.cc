@@ -53,7 +53,8 @@ void TellFailedJobs(Session& session, Connection& connection, const v1::Sweep& s
   const std::string where = WhereFlags(session);
   if (again.empty()) {
     again = session.embedded() != nullptr ? "the same 'longreach run' with --retry-failed runs the failed ones again"
-                                          : fmt::format("'longreach retry {}{}' queues the failed ones again", ShortId(sweep.id()), where);
+                                          : fmt::format("{}'longreach retry {}{}' queues the failed ones again", sweep.state() == "cancelled" ? "once it is submitted again, " : "",
+                                                        ShortId(sweep.id()), where);
   }
   const auto job = std::ranges::find_if(*jobs, FailedByItself);
   std::string look;

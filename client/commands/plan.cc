@@ -42,7 +42,7 @@ bool CountsAVocabulary(const v1::SweepSpec& sweep, const v1::Plan& plan) {
 }
 
 const std::string& Details() {
-  static const std::string details = fmt::format("{}\nAs json the hours on the workers at hand are null until some of such jobs have been measured.", kSpecDetails);
+  static const std::string details = fmt::format("{}\nJobs that have failed count as to run: that takes 'run --retry-failed', or 'longreach retry' before.\nAs json the hours on the workers at hand are null until some of such jobs have been measured.", kSpecDetails);
   return details;
 }
 

@@ -130,6 +130,9 @@ TEST_F(WatchTest, ACancelledSweepIsToldToHaveBeenCancelledBySomebody) {
     EXPECT_EQ(outcome.code, kFailed) << command;
     EXPECT_THAT(outcome.err, HasSubstr("sweep table-b1 was cancelled: 12 of its 16 jobs have no result; submit it again to go on\n")) << command;
   }
+  // A scheduler refuses to retry jobs of such a sweep.
+  scheduler_.updates[0].mutable_sweep()->mutable_counts()->set_failed(1);
+  EXPECT_THAT(Run({"wait", "last"}).err, HasSubstr("; once it is submitted again, 'longreach retry aaaaaaaa "));
 }
 
 TEST_F(WatchTest, JobsThatWereCancelledAloneAreToldOfASweepThatIsNot) {
