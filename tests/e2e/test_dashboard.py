@@ -275,6 +275,9 @@ def test_of_a_scheduler_it_is_live_and_finds_it_again(browser):
             expect(page.get_by_text(f"no scheduler at {scheduler.address}").first).to_be_visible(timeout=PATIENCE_MS)
             scheduler = scheduler.again()
             expect(page.get_by_text("0 of 4 succeeded, 4 queued", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+            assert run_cli(home, "pause", "noop", scheduler=scheduler).code == 0
+            expect(page.get_by_text(re.compile(rf"^the sweep is paused; 'longreach resume [0-9a-f]{{8}} --scheduler {scheduler.address}' lets it go on$"))).to_be_visible(timeout=PATIENCE_MS)
+            assert run_cli(home, "resume", "noop", scheduler=scheduler).code == 0
             harness.Worker(home, scheduler)
             expect(page.get_by_text("4 of 4 succeeded", exact=True)).to_be_visible(timeout=PATIENCE_MS)
             assert dashboard.stop() == 128 + 15

@@ -15,12 +15,13 @@ const STATES = ["queued", "leased", "waiting", "succeeded", "failed", "cancelled
 const AGGREGATES = ["max", "min", "mean", "median"];
 const named = (values) => [["", "as usual"], ...values.map((value) => [value, value])];
 
-// Why none of its jobs runs, though some could: what 'longreach explain' says of one. Empty: one runs or can.
+// Why none of its jobs runs, though some could: what 'longreach status' says, and 'longreach explain' of one. Empty: one runs or can.
 async function whyNothingRuns({sweep, running, finished}) {
   if (finished || sweep.state === "cancelled") return [];
   // Whatever is said to run: who had it has ended without a word.
   if (!place.changing) return ["nobody works on this store now; 'longreach run' with the sweep's preset or file and this --store goes on with it"];
-  if (sweep.state !== "live" || running.length > 0 || sweep.counts.queued === 0) return [];
+  if (sweep.state === "paused") return [`the sweep is paused; 'longreach resume ${shortId(sweep.id)}${place.flags}' lets it go on`];
+  if (running.length > 0 || sweep.counts.queued === 0) return [];
   const {jobs} = JSON.parse(await ask("jobs", {sweep: sweep.id, state: "queued", limit: 1}));
   if (jobs.length === 0) return [];
   const {reasons, stuck, no_worker} = JSON.parse(await ask("explain", {job: jobs[0].id}));
