@@ -1,6 +1,7 @@
 // Of a sweep that will train what is trained already: its jobs differ from those of another sweep of the store in their tests alone.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -268,6 +268,20 @@ TEST_F(QuerySweepsTest, AnUpdateCountsTheStepsOfEachJobByWhatIsKnownOfIt) {
   EXPECT_EQ(update.sweep().counts().leased(), 2);
 }
 
+TEST_F(QuerySweepsTest, APackThatIsAboutToTrainCountsInTheTimeLeftAndNotInTheSpeed) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box");
+  const std::span<const int64_t> jobs(sweep.jobs);
+  const int64_t running = Lease("w1", jobs.first(2));
+  board_.Set(running, {.worker = "w1", .worker_name = "box", .task = "even_pairs", .encoding = "rope", .members = 2,
+                       .step = 50, .steps = 100, .phase = AttemptPhase::kTraining, .steps_per_second = 5});
+  EXPECT_EQ(Update("s").seconds_left(), 150);
+  Lease("w1", jobs.subspan(2, 2));
+
+  EXPECT_EQ(Update("s").job_steps_per_second(), 10);
+  EXPECT_EQ(Update("s").seconds_left(), 75);
+}
+
 TEST_F(QuerySweepsTest, AnUpdateOfARunThatNobodyToldOfYetHasNoRate) {
   const Made sweep = AddSweep(SmallSweep("s"));
   AddWorker("w1", "box");
