@@ -3,7 +3,7 @@ import {Between} from "./between.js";
 import {Choices, allMetrics, control, metrics} from "./controls.js";
 import {ask} from "./api.js";
 import {element, table} from "./dom.js";
-import {fixed, general, shortId} from "./format.js";
+import {fixed, general, shortId, shortest} from "./format.js";
 import {Panel} from "./panel.js";
 
 const AXES = {system: "System", task: "Task", encoding: "Encoding", learning_rate: "Learning rate", seed: "Seed"};
@@ -28,7 +28,7 @@ function draw({sides, metric, length, settings, rows, notes, unit}) {
   const number = (value) => ({value, number: true});
   const withNeeded = rows.some((row) => neededPairs(row) !== "");
   const drawn = rows.map((row) => [
-    ...axes.map((axis, at) => row[axis] ?? (at === 0 ? "all" : "\u00a0")), number(row.pairs), number(written(row.first, percent)), number(written(row.second, percent)),
+    ...axes.map((axis, at) => typeof row[axis] === "number" ? shortest(row[axis]) : row[axis] ?? (at === 0 ? "all" : "\u00a0")), number(row.pairs), number(written(row.first, percent)), number(written(row.second, percent)),
     number(written(row.difference, percent, true) + (isMarked(row, rows) ? "*" : "")), number(written(row.low, percent, true)), number(written(row.high, percent, true)),
     ...(withNeeded ? [number(neededPairs(row))] : [])]);
   return element("div", {},

@@ -22,6 +22,13 @@ export function general(value, digits) {
   return `${short(whole.toFixed(digits - 1))}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
+// With as many digits as tell it from its neighbours: "0.0003", "3e-05".
+export function shortest(value) {
+  const [mantissa, exponent] = value.toExponential().split("e");
+  const power = Number(exponent);
+  return power >= -4 && power < 16 ? String(value) : `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+}
+
 // Seconds: "45 s", "12 min", "3 h 20 min", "2 d 4 h".
 export function duration(seconds) {
   if (seconds < 99.5) return `${fixed(seconds, 0)} s`;

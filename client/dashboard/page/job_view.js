@@ -1,13 +1,13 @@
 // One job: why it is where it is, its attempts, what it measured, its losses, files and log.
 import {chart} from "./chart.js";
 import {element, table} from "./dom.js";
-import {bytes, general, shortId, time} from "./format.js";
+import {bytes, general, shortId, shortest, time} from "./format.js";
 import {stateWord} from "./jobs_bar.js";
 import {Panel} from "./panel.js";
 
 function drawExplained({job, reasons}) {
   return element("div", {},
-    element("p", {}, `${job.task}, ${job.encoding}, learning rate ${job.learning_rate}, seed ${job.seed}: ${stateWord(job.state)}${job.diverged ? ", diverged" : ""}`),
+    element("p", {}, `${job.task}, ${job.encoding}, learning rate ${shortest(job.learning_rate)}, seed ${job.seed}: ${stateWord(job.state)}${job.diverged ? ", diverged" : ""}`),
     reasons.map((reason) => element("p", {}, reason)));
 }
 

@@ -3,7 +3,7 @@ import {ask} from "./api.js";
 import {chart} from "./chart.js";
 import {Choices, axes, choice, control, flag, metrics} from "./controls.js";
 import {element, table} from "./dom.js";
-import {count, duration, fixed, rate, shortId, time} from "./format.js";
+import {count, duration, fixed, rate, shortId, shortest, time} from "./format.js";
 import {jobsBar, jobsText, stateWord} from "./jobs_bar.js";
 import {Panel} from "./panel.js";
 import {place} from "./place.js";
@@ -55,7 +55,7 @@ function drawJobs({jobs}) {
   return element("div", {}, table("Jobs", ["Job", ...(systems ? ["System"] : []), "Task", "Encoding", {value: "Learning rate", number: true}, {value: "Seed", number: true}, "State",
                                            {value: "Step", number: true}, {value: "Score", number: true}, "Failure"],
     jobs.slice(0, MOST_JOBS).map((job) => [element("a", {href: `#/job/${job.id}`}, element("code", {}, shortId(job.id))), ...(systems ? [job.systems.join(", ")] : []), job.task, job.encoding,
-                                           {value: job.learning_rate, number: true}, {value: job.seed, number: true}, job.diverged ? `${stateWord(job.state)}, diverged` : stateWord(job.state),
+                                           {value: shortest(job.learning_rate), number: true}, {value: job.seed, number: true}, job.diverged ? `${stateWord(job.state)}, diverged` : stateWord(job.state),
                                            {value: `${job.step ?? 0}/${job.steps}`, number: true}, {value: job.score === undefined ? "" : fixed(job.score, 4), number: true}, job.failure])),
   jobs.length > MOST_JOBS ? element("p", {class: "legend"}, `the first ${MOST_JOBS}`) : null);
 }
