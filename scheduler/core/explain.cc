@@ -26,7 +26,7 @@ void ExplainInputs(const JobFacts& facts, Sentences& out) {
 
 void ExplainDemand(const JobFacts& facts, Sentences& out) {
   if (facts.demand.wanted) return;
-  out.push_back(facts.demand.held ? "All sweeps that want it are paused; 'longreach resume SWEEP' lets it run."
+  out.push_back(facts.demand.held ? fmt::format("All sweeps that want it are paused; 'longreach resume {}' lets it run.", facts.held_by.empty() ? "SWEEP" : facts.held_by)
                                   : "No live sweep wants it; submitting its sweep again does.");
 }
 

@@ -36,6 +36,7 @@ struct JobFacts {
   std::string failure = {};      // Of its last attempt that was not given back, or why it failed.
   Demand demand = {};
   std::string sweep = {};   // Whose failed jobs may be retried, this one with them, as a command names it; empty: none.
+  std::string held_by = {};  // A sweep that is paused and wants it, as a command names it; empty: none.
   int checkpoint_step = 0;
   int steps = 0;
   bool split = false;       // It is leased apart since a pack with it failed.

@@ -71,7 +71,9 @@ absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow&
   std::vector<core::Claim> claims;
   for (const store::SweepRow& sweep : sweeps) {
     ASSIGN_OR_RETURN(const bool given_up, store::HasGivenUp(db, sweep.num, job.num));
-    if (!given_up) claims.push_back({.state = sweep.state, .priority = sweep.priority});
+    if (given_up) continue;
+    claims.push_back({.state = sweep.state, .priority = sweep.priority});
+    if (sweep.state == SweepState::kPaused) facts.held_by = ShortId(sweep.id);
   }
   facts.demand = core::DemandOf(claims);
   const auto retried = std::ranges::find_if(sweeps, [](const store::SweepRow& sweep) { return core::CheckRetry(sweep.state).ok(); });

@@ -69,6 +69,7 @@ TEST(ExplainTest, BusyAndIdleWorkersDiffer) {
 
 TEST(ExplainTest, AHeldJobNamesTheCommandThatHelps) {
   EXPECT_THAT(Explain({.state = Queued{}, .demand = {.held = true}}), ElementsAre(HasSubstr("longreach resume")));
+  EXPECT_THAT(Explain({.state = Queued{}, .demand = {.held = true}, .held_by = "1f3a5c7e"}), ElementsAre(HasSubstr("'longreach resume 1f3a5c7e' lets it run")));
   EXPECT_THAT(Explain({.state = Queued{}}), ElementsAre(HasSubstr("No live sweep wants it")));
 }
 

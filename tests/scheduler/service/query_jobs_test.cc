@@ -386,7 +386,7 @@ TEST_F(QueryJobsTest, ExplainsAJobOfAPausedSweep) {
     RETURN_IF_ERROR(store::SetSweepState(tx, sweep.num, SweepState::kPaused));
     return store::RefreshWanted(tx, sweep.num);
   });
-  EXPECT_THAT(Explain(sweep.ids[0])[0], HasSubstr("paused"));
+  EXPECT_THAT(Explain(sweep.ids[0])[0], HasSubstr("paused; 'longreach resume " + sweep.id.substr(0, 8) + "' lets it run"));
 }
 
 TEST_F(QueryJobsTest, NamesTheSystemOfAJobInTheSweepThatIsListedAndInAllOfThem) {
