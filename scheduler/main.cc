@@ -21,9 +21,11 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/parse_errors.h"
+#include "scheduler/service/access/refusals.h"
 #include "scheduler/service/listen.h"
 #include "scheduler/service/memory.h"
 #include "scheduler/service/ordered_clock.h"
+#include "scheduler/service/run_program.h"
 #include "scheduler/service/server.h"
 #include "store/file_lock.h"
 #include "store/store.h"
@@ -112,6 +114,7 @@ int FailUsage(std::string_view text) {
 struct CommandLine {
   service::ServerOptions options;
   std::string artifacts;
+  std::string notify;
   bool until_stdin_closes = false;
   bool copy_to_read = false;
   bool copy_always = false;
@@ -131,6 +134,10 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--notify", line.notify,
+                 "Start PROGRAM, without a shell, when a sweep is done or has its first failed job, a worker is gone or put aside, or a certificate ends soon: "
+                 "a line of JSON on its standard input says what")
+      ->type_name("PROGRAM");
   app.add_flag("--for-a-moment", line.options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");
   CLI::Option* const copy_to_read =
       app.add_flag("--copy-to-read", line.copy_to_read, "For a parent that only looks: of a store that may not be written a copy is opened, and gone at the end");
@@ -150,15 +157,26 @@ void AddOptions(CLI::App& app, CommandLine& line) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "A file of these options, one a line: listen = \"0.0.0.0:7070\"");
   app.footer("The environment names what the command line does not: LONGREACH_LISTEN, LONGREACH_SERVER_CERTIFICATE, LONGREACH_SERVER_KEY,\n"
-             "LONGREACH_CLIENT_CA and LONGREACH_TOKENS. 'longreach certs' makes certificates and tokens.");
+             "LONGREACH_CLIENT_CA, LONGREACH_TOKENS and LONGREACH_NOTIFY. 'longreach certs' makes certificates and tokens.");
 }
 
-void TakeEnvironment(const CLI::App& app, service::ServerOptions& options) {
+void TakeEnvironment(const CLI::App& app, CommandLine& line) {
+  service::ServerOptions& options = line.options;
   FromEnvironment(*app.get_option("--listen"), "LONGREACH_LISTEN", options.listen);
   FromEnvironment(*app.get_option("--certificate"), "LONGREACH_SERVER_CERTIFICATE", options.tls.certificate);
   FromEnvironment(*app.get_option("--key"), "LONGREACH_SERVER_KEY", options.tls.key);
   FromEnvironment(*app.get_option("--client-ca"), "LONGREACH_CLIENT_CA", options.tls.client_ca);
   FromEnvironment(*app.get_option("--tokens"), "LONGREACH_TOKENS", options.tokens);
+  FromEnvironment(*app.get_option("--notify"), "LONGREACH_NOTIFY", line.notify);
+}
+
+// The program that is told of news: one that cannot be started is told of now, and not when there are some.
+absl::Status SetNotify(CommandLine& line) {
+  if (line.notify.empty()) return absl::OkStatus();
+  std::error_code error;
+  line.options.notify = std::filesystem::absolute(line.notify, error);
+  if (error) return absl::FailedPreconditionError(fmt::format("'{}': {}", service::ForLog(line.notify), error.message()));
+  return service::CheckCallable(line.options.notify);
 }
 
 // The exit code, where that is all: of --help, or of a line that makes no sense.
@@ -171,11 +189,12 @@ std::optional<int> ReadCommandLine(int argc, char** argv, CommandLine& line) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return FailUsage(WordsOfParser(error.what()));
   }
-  // A scheduler that a parent keeps for itself asks nobody for credentials that its parent does not know of.
-  if (!line.until_stdin_closes) TakeEnvironment(app, line.options);
+  // A scheduler that a parent keeps for itself asks nobody for credentials that its parent does not know of, and a program hears of it only where it is told to.
+  if (!line.until_stdin_closes) TakeEnvironment(app, line);
   if (const absl::Status listens = service::ParseListenAddress(line.options.listen).status(); !listens.ok()) {
     return FailUsage({listens.message().data(), listens.message().size()});
   }
+  if (const absl::Status callable = SetNotify(line); !callable.ok()) return FailUsage(fmt::format("--notify {}", std::string(callable.message())));
   line.options.artifacts = line.artifacts;
   if (line.copy_to_read) line.options.copy = line.copy_always ? store::CopyWhen::kAlways : store::CopyWhen::kReadOnly;
   line.options.log_events = !line.until_stdin_closes;  // A parent shows the last words of one that fails, and no others.

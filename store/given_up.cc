@@ -72,6 +72,14 @@ absl::StatusOr<int> TryJobsAgain(sql::Transaction& tx, int64_t sweep, std::span<
 
 absl::StatusOr<int> ForgetGivenUp(sql::Transaction& tx, int64_t sweep) { return tx.Run("DELETE FROM given_up WHERE sweep = ?", sweep); }
 
+absl::StatusOr<std::vector<int64_t>> SweepsWithFirstFailure(sql::Connection& db, int64_t job) {
+  static const std::string kSql = fmt::format(
+      "SELECT s.num FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = ? AND sj.role = 'member' "
+      "AND s.jobs_failed = 1 AND s.state <> 'cancelled' AND {} ORDER BY s.num",
+      NotGivenUp("sj"));
+  return db.All<int64_t>(kSql, job);
+}
+
 absl::StatusOr<bool> AnyGivenUp(sql::Connection& db, int64_t sweep) {
   return db.One<bool>("SELECT EXISTS (SELECT 1 FROM given_up WHERE sweep = ?)", sweep);
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/sql/connection.h"
 #include "store/sweeps.h"
@@ -28,6 +29,9 @@ absl::StatusOr<int> GiveUpJobs(sql::Transaction& tx, int64_t sweep, std::span<co
 absl::StatusOr<int> TryJobsAgain(sql::Transaction& tx, int64_t sweep, std::span<const int64_t> jobs);
 // Nothing of the sweep is given up any more; how many jobs were.
 absl::StatusOr<int> ForgetGivenUp(sql::Transaction& tx, int64_t sweep);
+
+// Sweeps that have a job as member, which failed just now, and no other failed one; but for cancelled sweeps, and for those that have given it up. Ascending.
+absl::StatusOr<std::vector<int64_t>> SweepsWithFirstFailure(sql::Connection& db, int64_t job);
 
 absl::StatusOr<bool> AnyGivenUp(sql::Connection& db, int64_t sweep);
 absl::StatusOr<bool> HasGivenUp(sql::Connection& db, int64_t sweep, int64_t job);

@@ -17,6 +17,7 @@
 #include "scheduler/service/failed_work.h"
 #include "scheduler/service/replies.h"
 #include "store/artifacts.h"
+#include "store/given_up.h"
 #include "store/measurements.h"
 #include "store/workers.h"
 
@@ -53,12 +54,23 @@ absl::StatusOr<std::vector<store::JobRow>> OwnJobs(sql::Connection& db, int64_t 
   return jobs;
 }
 
+// A broken sweep is to be noticed at once: of one that had no failed job until now it is news. Its prerequisites are not its jobs; what needs them fails with them.
+absl::Status NoteFailedJob(sql::Transaction& tx, const store::JobRow& job, std::string_view reason, Effects& effects) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> sweeps, store::SweepsWithFirstFailure(tx, job.num));
+  for (const int64_t num : sweeps) {
+    ASSIGN_OR_RETURN(const store::SweepRow sweep, store::GetSweep(tx, num));
+    effects.news.push_back(SweepHasFailedJob(sweep, job, reason));
+  }
+  return absl::OkStatus();
+}
+
 // Writes down that a leased job became what `after` says: queued again or failed.
 absl::Status WriteRelease(sql::Transaction& tx, const store::JobRow& job, int64_t attempt, const core::Life& after, int64_t split_group,
                           Effects& effects) {
   const store::Requeue row{.failures = after.failures, .losses = after.losses, .failure = after.reason, .split_group = split_group};
   if (std::holds_alternative<Failed>(after.state)) {
     RETURN_IF_ERROR(store::FailJob(tx, job.num, attempt, row));
+    RETURN_IF_ERROR(NoteFailedJob(tx, job, after.reason, effects));
     return SettleDependants(tx, job.num, effects);
   }
   effects.work = true;
@@ -303,6 +315,12 @@ absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store:
   return resolved;
 }
 
+absl::Status FailUnstarted(sql::Transaction& tx, const store::JobRow& job, std::string_view reason, Effects& effects) {
+  RETURN_IF_ERROR(store::FailUnstartedJob(tx, job.num, reason));
+  RETURN_IF_ERROR(NoteFailedJob(tx, job, reason, effects));
+  return SettleDependants(tx, job.num, effects);
+}
+
 absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects) {
   ASSIGN_OR_RETURN(store::JobRow row, store::GetJob(tx, job));
   if (row.state != store::State::kWaiting && row.state != store::State::kQueued) return absl::OkStatus();
@@ -328,8 +346,7 @@ absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects) {
   ASSIGN_OR_RETURN(core::Life before, LifeOf(row, ""));
   if (!failure.empty()) {
     RETURN_IF_ERROR(core::FailInput(before, failure).status());
-    RETURN_IF_ERROR(store::FailUnstartedJob(tx, job, failure));
-    return SettleDependants(tx, job, effects);
+    return FailUnstarted(tx, row, failure, effects);
   }
   if (!all_there || row.state != store::State::kWaiting) return absl::OkStatus();
   RETURN_IF_ERROR(core::MakeReady(before).status());

@@ -35,6 +35,8 @@ absl::Status DropMembers(sql::Transaction& tx, std::span<const store::DroppedJob
 absl::Status WritePoints(sql::Transaction& tx, int64_t attempt,
                          const google::protobuf::RepeatedPtrField<v1::ProgressPoint>& points, WallTime now);
 
+// A job that no attempt has fails, with those that need it.
+absl::Status FailUnstarted(sql::Transaction& tx, const store::JobRow& job, std::string_view reason, Effects& effects);
 // Looks at the inputs of a waiting or queued job: ready when all are there, failed when one never will be. Others stay as they are.
 absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects);
 // The same for the jobs that need something of `source`, which has come to an end.

@@ -17,12 +17,17 @@ void EventLog::Add(const News& news) {
   }
   Said& said = state->said[news.kind];
   if (said.lines == 0) said.since = now;
-  if (said.lines == kLines) {
+  const bool is_told = said.lines < kLines;
+  if (is_told) {
+    ++said.lines;
+    write_(news.line);
+  } else {
     ++said.unsaid;
-    return;
   }
-  ++said.lines;
-  write_(news.line);
+  if (!notify_ || !news.notice) return;
+  if (is_told || !news.notice->sweep.empty()) return notify_(news);
+  ++said.not_notified;
+  said.event = news.notice->event;
 }
 
 void EventLog::AttemptsHaveEnded() {
@@ -45,7 +50,9 @@ void EventLog::Look(sql::Connection& db, SteadyTime now) {
   TellCounted(*state, now);
 }
 
-void EventLog::Close() {
+void EventLog::Close(sql::Connection& db) {
+  if (auto state = state_.Lock(); state->look_at) state->look_at = SteadyTime{};
+  for (const News& news : TakeDone(db, clock_.Steady())) Add(news);
   auto state = state_.Lock();
   TellCounted(*state, std::nullopt);
 }
@@ -54,7 +61,11 @@ void EventLog::Close() {
 void EventLog::TellCounted(State& state, std::optional<SteadyTime> now) {
   for (auto& [kind, said] : state.said) {
     if (said.lines == 0 || (now && *now - said.since < kPeriod)) continue;
-    if (said.unsaid > 0) write_(fmt::format("{} in {} s", MoreOf(kind, said.unsaid), kPeriod.count()));
+    const auto more = [kind = kind](int64_t count) { return fmt::format("{} in {} s", MoreOf(kind, count), kPeriod.count()); };
+    if (said.unsaid > 0) write_(more(said.unsaid));
+    if (said.not_notified > 0) {
+      notify_({.kind = kind, .line = more(said.not_notified), .notice = Notice{.event = said.event, .more = said.not_notified}});
+    }
     said = {};
   }
 }

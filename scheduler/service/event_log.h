@@ -23,8 +23,10 @@ class EventLog {
   static constexpr int kLines = 10;
   static constexpr std::chrono::seconds kPeriod{10};
 
-  // `write` takes a line, without its end. `clock` outlives this.
-  EventLog(const Clock& clock, std::function<void(const std::string& line)> write) : clock_(clock), write_(std::move(write)) {}
+  // `write` takes a line, without its end; `notify` takes what has a notice (news.h), and must not wait. Of sweeps that is all of it, for whoever waits
+  // for one; of what else comes in numbers only as much as the log tells, and how many more. `clock` outlives this.
+  EventLog(const Clock& clock, std::function<void(const std::string& line)> write, std::function<void(const News& news)> notify = nullptr)
+      : clock_(clock), write_(std::move(write)), notify_(std::move(notify)) {}
 
   // Safe from several threads.
   void Add(const News& news);
@@ -35,8 +37,8 @@ class EventLog {
   std::optional<SteadyTime> NextLook();
   // Tells how many were not said, and which sweeps are done. Before the first Add() it learns which are not, and tells nothing. Not within a transaction.
   void Look(sql::Connection& db, SteadyTime now);
-  // At the end: what was counted is told, though its period is not over.
-  void Close();
+  // At the end, when nothing more happens: what was counted is told, though its period is not over, and which sweeps are done since the last look.
+  void Close(sql::Connection& db);
 
  private:
   // Sweeps that are not done are looked for this often, and only where there is reason to.
@@ -45,6 +47,8 @@ class EventLog {
     SteadyTime since{};
     int lines = 0;
     int64_t unsaid = 0;
+    int64_t not_notified = 0;    // Of these,
+    std::string_view event = {};  // which are of this one.
   };
   struct State {
     std::map<News::Kind, Said> said;
@@ -56,6 +60,7 @@ class EventLog {
 
   const Clock& clock_;
   const std::function<void(const std::string& line)> write_;
+  const std::function<void(const News& news)> notify_;
   Synchronized<State> state_;
 };
 

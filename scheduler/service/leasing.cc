@@ -81,8 +81,7 @@ absl::StatusOr<Usable> UsableOf(sql::Transaction& tx, std::vector<store::JobRow>
     }
     const absl::Status& why = built.status();
     if (why.code() != absl::StatusCode::kNotFound && why.code() != absl::StatusCode::kInvalidArgument) return why;
-    RETURN_IF_ERROR(store::FailUnstartedJob(tx, job.num, std::string_view(why.message().data(), why.message().size())));
-    RETURN_IF_ERROR(SettleDependants(tx, job.num, effects));
+    RETURN_IF_ERROR(FailUnstarted(tx, job, std::string_view(why.message().data(), why.message().size()), effects));
   }
   return usable;
 }

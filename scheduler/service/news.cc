@@ -15,6 +15,17 @@ std::string By(std::string_view who) { return who.empty() ? "" : fmt::format(" b
 std::string Count(int64_t count, std::string_view of) { return fmt::format("{} {}{}", count, of, count == 1 ? "" : "s"); }
 std::string Jobs(int jobs) { return Count(jobs, "job"); }
 
+Notice NoticeOfWorker(std::string_view event, std::string_view id, std::string_view name, std::string_view reason = "") {
+  return {.event = event, .worker = std::string(id), .name = std::string(name), .reason = std::string(reason)};
+}
+Notice NoticeOfSweep(std::string_view event, const store::SweepRow& sweep) { return {.event = event, .sweep = sweep.id, .name = sweep.name, .counts = sweep.counts}; }
+
+// Whether jobs of it may come to their end after that.
+bool MayHaveJobsThen(const store::SweepRow& before, v1::SteerSweepRequest::Action action) {
+  const bool retried = action == v1::SteerSweepRequest::ACTION_RETRY || action == v1::SteerSweepRequest::ACTION_RETRY_JOBS;
+  return retried || before.counts.open() > 0;
+}
+
 double Seconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
 std::string Named(const v1::SteerSweepRequest& request) {
@@ -56,7 +67,8 @@ News WorkerLeft(std::string_view id, std::string_view name) {
 }
 
 News WorkerIsGone(std::string_view id, std::string_view name, std::chrono::microseconds silent) {
-  return {.kind = News::Kind::kWorkerGone, .line = fmt::format("{} is gone: silent for {:g} s", Worker(id, name), Seconds(silent))};
+  return {.kind = News::Kind::kWorkerGone, .line = fmt::format("{} is gone: silent for {:g} s", Worker(id, name), Seconds(silent)),
+          .notice = NoticeOfWorker("worker_gone", id, name)};
 }
 
 News WorkerLost(std::string_view id, std::string_view name, std::string_view why, int jobs) {
@@ -64,7 +76,8 @@ News WorkerLost(std::string_view id, std::string_view name, std::string_view why
 }
 
 News WorkerPutAside(const store::WorkerRow& worker, std::string_view reason) {
-  return {.kind = News::Kind::kWorkerState, .line = fmt::format("{} is put aside: {}", Worker(worker), ForLog(reason))};
+  return {.kind = News::Kind::kWorkerState, .line = fmt::format("{} is put aside: {}", Worker(worker), ForLog(reason)),
+          .notice = NoticeOfWorker("worker_put_aside", worker.id, worker.name, reason)};
 }
 
 News WorkerGetsWorkAgain(const store::WorkerRow& worker) {
@@ -82,7 +95,16 @@ News SweepSubmitted(const store::SweepRow& sweep, bool is_new, std::string_view 
 }
 
 News SweepSteered(const store::SweepRow& before, const v1::SteerSweepRequest& request, std::string_view by) {
-  return {.kind = News::Kind::kSweepAsked, .line = fmt::format("{} {}{}", Sweep(before), Asked(before, request), By(by)), .sweep = before.num};
+  News news{.kind = News::Kind::kSweepAsked, .line = fmt::format("{} {}{}", Sweep(before), Asked(before, request), By(by))};
+  if (MayHaveJobsThen(before, request.action())) news.sweep = before.num;  // Else it would come to its end twice.
+  return news;
+}
+
+News SweepHasFailedJob(const store::SweepRow& sweep, const store::JobRow& job, std::string_view reason) {
+  Notice notice = NoticeOfSweep("first_failure", sweep);
+  notice.job = job.id;
+  notice.reason = reason;
+  return {.kind = News::Kind::kSweepFails, .line = fmt::format("{} has its first failed job, {}: {}", Sweep(sweep), ShortId(job.id), ForLog(reason)), .notice = std::move(notice)};
 }
 
 News SweepIsDone(const store::SweepRow& sweep) {
@@ -90,7 +112,7 @@ News SweepIsDone(const store::SweepRow& sweep) {
   if (sweep.counts.diverged > 0) line += fmt::format(" ({} of them diverged)", sweep.counts.diverged);
   if (sweep.counts.failed > 0) line += fmt::format(", {} failed", sweep.counts.failed);
   if (sweep.counts.cancelled > 0) line += fmt::format(", {} cancelled", sweep.counts.cancelled);
-  return {.kind = News::Kind::kSweepDone, .line = std::move(line)};
+  return {.kind = News::Kind::kSweepDone, .line = std::move(line), .notice = NoticeOfSweep("sweep_done", sweep)};
 }
 
 News StoreMerged(std::string_view path, const store::MergeReport& report, std::string_view by) {
@@ -107,7 +129,9 @@ News TokensReadAgain(size_t tokens) {
   return {.kind = News::Kind::kTokens, .line = fmt::format("the file of tokens has changed and was read again: {}", Count(static_cast<int64_t>(tokens), "token"))};
 }
 
-News CertificateEnds(std::string_view line) { return {.kind = News::Kind::kCertificates, .line = std::string(line)}; }
+News CertificateEnds(std::string_view line) {
+  return {.kind = News::Kind::kCertificates, .line = std::string(line), .notice = Notice{.event = "certificate_ends"}};
+}
 
 std::string MoreOf(News::Kind kind, int64_t count) {
   const auto more = [count](std::string_view of) { return fmt::format("{}: {} more", of, count); };
@@ -117,6 +141,7 @@ std::string MoreOf(News::Kind kind, int64_t count) {
     case News::Kind::kWorkerGone: return more("workers that are gone");
     case News::Kind::kWorkerState: return more("workers put aside, drained, or given work again");
     case News::Kind::kSweepAsked: return more("sweeps submitted or steered");
+    case News::Kind::kSweepFails: return more("sweeps with a first failed job");
     case News::Kind::kSweepDone: return more("sweeps that are done");
     case News::Kind::kStore: return more("merges and backups");
     case News::Kind::kTokens: return more("changes of the file of tokens");

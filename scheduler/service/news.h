@@ -9,19 +9,34 @@
 #include <string_view>
 
 #include "longreach/v1/api.pb.h"
+#include "store/jobs.h"
 #include "store/maintenance.h"
 #include "store/sweeps.h"
 #include "store/workers.h"
 
 namespace longreach::service {
 
+// What somebody who does not watch wants to hear of (notice.h), by its parts; what does not fit the event is empty.
+struct Notice {
+  std::string_view event = {};  // A word that lives for ever: "sweep_done".
+  std::string sweep = {};       // Ids, as the store has them.
+  std::string worker = {};
+  std::string job = {};
+  std::string name = {};        // Of the sweep or the worker, as its user wrote it.
+  std::string reason = {};
+  std::optional<store::Counts> counts = {};
+  int64_t more = 0;             // In place of one: so many that were not told one by one.
+};
+
 struct News {
   // Of each kind so many are told at a time, and the others counted: a network that fails takes hundreds of workers along.
-  enum class Kind { kWorkerCame, kWorkerLost, kWorkerGone, kWorkerState, kSweepAsked, kSweepDone, kStore, kTokens, kCertificates };
+  enum class Kind { kWorkerCame, kWorkerLost, kWorkerGone, kWorkerState, kSweepAsked, kSweepFails, kSweepDone, kStore, kTokens, kCertificates };
   Kind kind = Kind::kStore;
   std::string line = {};
   // By its number, a sweep that may have jobs to do from now on: its end is told.
   std::optional<int64_t> sweep = {};
+  // Nothing: it is for the log alone.
+  std::optional<Notice> notice = {};
 };
 
 News WorkerIsNew(const store::WorkerRow& worker);
@@ -41,6 +56,8 @@ News WorkerSteered(const store::WorkerRow& worker, bool drain, std::string_view 
 
 News SweepSubmitted(const store::SweepRow& sweep, bool is_new, std::string_view by);
 News SweepSteered(const store::SweepRow& before, const v1::SteerSweepRequest& request, std::string_view by);
+// Its first job that is not tried again.
+News SweepHasFailedJob(const store::SweepRow& sweep, const store::JobRow& job, std::string_view reason);
 News SweepIsDone(const store::SweepRow& sweep);
 
 News StoreMerged(std::string_view path, const store::MergeReport& report, std::string_view by);

@@ -21,6 +21,7 @@
 #include "scheduler/service/health/health.pb.h"
 #include "scheduler/service/listen.h"
 #include "scheduler/service/maintenance.h"
+#include "scheduler/service/notifier.h"
 #include "scheduler/service/upload_room.h"
 #include "scheduler/service/worker_handlers.h"
 #include "store/database_file.h"
@@ -91,13 +92,16 @@ double SpaceLeft(const std::filesystem::path& folder) {
 
 // In order of construction: each uses those above it, and they go in the opposite order.
 struct Server::Parts {
-  Parts(const Clock& its_clock, bool log_events)
-      : clock(its_clock), events(log_events ? std::make_unique<EventLog>(clock, [this](const std::string& line) { Log(line); }) : nullptr), strangers(clock), cuts(clock) {}
+  Parts(const Clock& its_clock, const ServerOptions& options) : clock(its_clock), log_events(options.log_events), strangers(clock), cuts(clock) {
+    if (!options.notify.empty()) notifier = std::make_unique<Notifier>(clock, TellProgram(options.notify), [this](const std::string& line) { Log(line); });
+    if (log_events || notifier != nullptr) events = MakeEvents();
+  }
 
+  std::unique_ptr<EventLog> MakeEvents();
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Admit(const ListenAddress& at, const ServerOptions& options);
   // Without events the log is for a parent, which knows the time.
   void Log(std::string_view line) const {
-    if (events != nullptr) WriteToLog(clock, line);
+    if (log_events) WriteToLog(clock, line);
     else fmt::print(stderr, "{}\n", line);
   }
   absl::Status Decide(const ServerOptions& options);
@@ -106,7 +110,9 @@ struct Server::Parts {
   absl::Status Listen(const ListenAddress& at, const std::shared_ptr<grpc::ServerCredentials>& credentials);
 
   const Clock& clock;
-  const std::unique_ptr<EventLog> events;  // May be null.
+  const bool log_events;
+  std::unique_ptr<Notifier> notifier;  // May be null,
+  std::unique_ptr<EventLog> events;    // as may this.
   Refusals strangers;
   Refusals cuts;  // Apart, so that a flood of strangers does not hide whose connection was cut.
   std::unique_ptr<CheckedTlsFiles> tls;
@@ -136,6 +142,16 @@ struct Server::Parts {
   std::string found_at;  // As who finds the store is told.
   std::filesystem::path socket;
 };
+
+// What happens is told in the log, a program is told of some of it, or both.
+std::unique_ptr<EventLog> Server::Parts::MakeEvents() {
+  const auto write = [this](const std::string& line) {
+    if (log_events) Log(line);
+  };
+  std::function<void(const News& news)> notify;
+  if (notifier != nullptr) notify = [this](const News& news) { notifier->Add(news); };
+  return std::make_unique<EventLog>(clock, write, std::move(notify));
+}
 
 // Without TLS and tokens everybody on this machine may call; else a gate decides.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server::Parts::Admit(const ListenAddress& at, const ServerOptions& options) {
@@ -272,7 +288,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   RETURN_IF_ERROR(CheckAccess(address, options));
   access::KeepGrpc();
   HearGrpc();
-  auto parts = std::make_unique<Parts>(clock, options.log_events);
+  auto parts = std::make_unique<Parts>(clock, options);
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, parts->Admit(address, options));
   // No store is made for nothing.
   if (std::error_code error; !std::filesystem::exists(options.store, error)) RETURN_IF_ERROR(MakeFree(address));
@@ -284,10 +300,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   parts->MakeHandlers(options);
   RETURN_IF_ERROR(parts->Listen(address, credentials));
   if (!options.for_a_moment) parts->store->ListensAt(parts->found_at);
-  if (parts->events != nullptr) {
-    parts->Log(fmt::format("started: {}, with the store '{}' (version {}), files in '{}', listening on {}", BuildDescription(), ForLog(parts->store->name()),
-                           store::SchemaVersion(), ForLog(parts->store->artifacts().folder().string()), parts->socket.empty() ? parts->address : parts->found_at));
+  if (parts->log_events) {
+    const std::string told = options.notify.empty() ? "" : fmt::format(", news go to '{}'", ForLog(options.notify.string()));
+    parts->Log(fmt::format("started: {}, with the store '{}' (version {}), files in '{}', listening on {}{}", BuildDescription(), ForLog(parts->store->name()),
+                           store::SchemaVersion(), ForLog(parts->store->artifacts().folder().string()), parts->socket.empty() ? parts->address : parts->found_at, told));
   }
+  if (parts->notifier != nullptr) parts->notifier->Start();
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 
@@ -306,10 +324,9 @@ Server::~Server() {
   parts_->maintenance.reset();
   if (std::optional<store::Event> last = parts_->engine->AtEnd()) parts_->writer->Submit(*std::move(last));
   parts_->writer->Stop();
-  if (parts_->events != nullptr) {
-    parts_->events->Close();
-    parts_->Log("ended");
-  }
+  if (parts_->events != nullptr) parts_->events->Close(parts_->store->writer_connection());
+  if (parts_->notifier != nullptr) parts_->notifier->Stop();
+  if (parts_->log_events) parts_->Log("ended");
   std::error_code ignored;
   if (!parts_->socket.empty()) std::filesystem::remove(parts_->socket, ignored);
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/scheduler/service/engine_fixture.h"
 
 namespace longreach::service {
@@ -33,8 +35,31 @@ class EventLogTest : public EngineFixture {
     for (int i = 0; i < times; ++i) log_.Add({.kind = News::Kind::kWorkerGone, .line = "the worker 'a' is gone"});
   }
 
+  // "EVENT NAME", with the number of those that it stands for.
+  std::vector<std::string> Notices() {
+    std::vector<std::string> notices;
+    for (const News& one : notified_) {
+      notices.push_back(std::string(one.notice->event) + " " + one.notice->name + (one.notice->more > 0 ? std::to_string(one.notice->more) : ""));
+    }
+    return notices;
+  }
+  int64_t FirstFailuresOf(const std::string& sweep) {
+    const std::vector<std::string> notices = Notices();
+    return std::ranges::count(notices, "first_failure " + sweep);
+  }
+  // Of a job alone; then the worker's machine is in order again.
+  static void FailNext(TestWorker& worker) {
+    worker.next().mutable_abilities()->set_pack_limit(1);
+    worker.next().set_free_slots(1);
+    worker.Fail(worker.Take(), "out of memory");
+    worker.next().set_free_slots(0);
+    worker.Sync();
+    worker.Restart();
+  }
+
   std::vector<std::string> lines_;
-  EventLog log_{clock_, [this](const std::string& line) { lines_.push_back(line); }};
+  std::vector<News> notified_;
+  EventLog log_{clock_, [this](const std::string& line) { lines_.push_back(line); }, [this](const News& news) { notified_.push_back(news); }};
 };
 
 TEST_F(EventLogTest, HoweverManyWorkersGoAtOnceTheLogStaysSmall) {
@@ -65,7 +90,7 @@ TEST(NewsTest, OfOneThereIsNoPlural) {
 
 TEST_F(EventLogTest, WhatWasCountedIsToldAtTheEnd) {
   Happens(EventLog::kLines + 1);
-  log_.Close();
+  log_.Close(store_->writer_connection());
   EXPECT_EQ(lines_.back(), "workers that are gone: 1 more in 10 s");
 }
 
@@ -180,6 +205,117 @@ TEST_F(EventLogTest, ANameEndsNoLineAndIsObeyedByNoTerminal) {
   worker.Sync();
   ASSERT_EQ(lines_.size(), 1u);
   EXPECT_THAT(lines_[0], AllOf(HasSubstr("'x\\x0a2026"), HasSubstr("\\x1b[2J'"), Not(Contains('\n'))));
+}
+
+// What a program is told of (notifier.h).
+
+TEST_F(EventLogTest, OfManyWorkersThatGoAProgramHearsASmallNumberAndHowManyMore) {
+  for (int i = 0; i < 100; ++i) log_.Add(WorkerIsGone("1", "a", std::chrono::seconds(15)));
+  for (int i = 0; i < 100; ++i) log_.Add(WorkerLeft("2", "b"));
+  EXPECT_THAT(notified_, SizeIs(EventLog::kLines));
+
+  clock_.Advance(EventLog::kPeriod);
+  Look();
+  ASSERT_THAT(notified_, SizeIs(EventLog::kLines + 1));
+  EXPECT_EQ(Notices().back(), "worker_gone 90") << "of those that left nobody is told";
+  EXPECT_EQ(notified_.back().line, "workers that are gone: 90 more in 10 s");
+}
+
+TEST_F(EventLogTest, OfEachSweepThatIsDoneAProgramHears) {
+  store::SweepRow sweep{.num = 1, .id = std::string(64, 'a'), .name = "s"};
+  for (int i = 0; i < 100; ++i) log_.Add(SweepIsDone(sweep));
+  EXPECT_THAT(lines_, SizeIs(EventLog::kLines));
+  EXPECT_THAT(notified_, SizeIs(100));
+}
+
+TEST_F(EventLogTest, AProgramHearsOfASweepThatIsDoneWithItsCounts) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  worker.Succeed(worker.Take());
+  worker.Sync();
+  EXPECT_THAT(Notices(), IsEmpty());
+  log_.AttemptsHaveEnded();
+  clock_.Advance(std::chrono::seconds(1));
+  Look();
+  ASSERT_THAT(Notices(), ElementsAre("sweep_done s"));
+  EXPECT_EQ(notified_[0].notice->counts->succeeded, 2);
+  EXPECT_EQ(notified_[0].notice->counts->jobs(), 2);
+  EXPECT_EQ(notified_[0].notice->sweep.size(), 64u);
+}
+
+TEST_F(EventLogTest, OneThatIsDoneJustBeforeTheEndIsTold) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  worker.Succeed(worker.Take());
+  worker.Sync();
+  log_.Close(store_->writer_connection());
+  EXPECT_THAT(Notices(), ElementsAre("sweep_done s"));
+}
+
+TEST_F(EventLogTest, ASweepThatHasNothingToDoDoesNotComeToItsEndOnceMore) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  worker.Succeed(worker.Take());
+  worker.Sync();
+  clock_.Advance(std::chrono::seconds(1));
+  Look();
+  ASSERT_THAT(Notices(), ElementsAre("sweep_done s"));
+
+  ASSERT_TRUE(Steer("s", Steering::ACTION_SET_PRIORITY, 7).ok());
+  ASSERT_TRUE(Steer("s", Steering::ACTION_PAUSE).ok());
+  clock_.Advance(std::chrono::seconds(1));
+  Look();
+  EXPECT_THAT(notified_, SizeIs(1));
+}
+
+TEST_F(EventLogTest, TheFirstFailedJobOfASweepIsToldOnceAndNoAttemptThatIsTriedAgain) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  FailNext(worker);
+  FailNext(worker);
+  EXPECT_EQ(FirstFailuresOf("s"), 0);
+  lines_.clear();
+  for (int i = 0; i < 10 && Counts("s").queued() > 0; ++i) FailNext(worker);
+  ASSERT_EQ(Counts("s").failed(), 2);
+  EXPECT_EQ(FirstFailuresOf("s"), 1);
+  EXPECT_THAT(lines_, Contains(AllOf(StartsWith("the sweep 's' ("), HasSubstr(") has its first failed job, "), EndsWith(": out of memory"))));
+
+  // It is news again when all was put right, but for something.
+  ASSERT_TRUE(Steer("s", Steering::ACTION_RETRY).ok());
+  for (int i = 0; i < 10 && Counts("s").queued() > 0; ++i) FailNext(worker);
+  ASSERT_EQ(Counts("s").failed(), 2);
+  EXPECT_EQ(FirstFailuresOf("s"), 2);
+}
+
+TEST_F(EventLogTest, AFailedJobIsNewsOfEachSweepThatHasItAndIsNotCancelled) {
+  Submit(Sweep("s", 1));
+  Submit(Sweep("t", 2));
+  Submit(Sweep("u", 3));
+  ASSERT_TRUE(Steer("u", Steering::ACTION_CANCEL).ok());
+  TestWorker worker = Worker("a");
+  for (int i = 0; i < 3; ++i) FailNext(worker);
+  ASSERT_EQ(Counts("s").failed(), 1);
+  ASSERT_EQ(Counts("u").failed(), 1);
+  EXPECT_EQ(FirstFailuresOf("s"), 1);
+  EXPECT_EQ(FirstFailuresOf("t"), 1);
+  EXPECT_EQ(FirstFailuresOf("u"), 0);
+}
+
+TEST_F(EventLogTest, WhatCouldNotBeWrittenIsNotNotified) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  FailNext(worker);
+  FailNext(worker);
+  worker.next().set_free_slots(1);
+  worker.Fail(worker.Take(), "out of memory");
+  disk_full_ = true;
+  const auto refused = worker.Call();
+  ASSERT_TRUE(refused && !refused->ok());
+  EXPECT_EQ(FirstFailuresOf("s"), 0);
+
+  disk_full_ = false;
+  worker.Sync();
+  EXPECT_EQ(FirstFailuresOf("s"), 1);
 }
 
 }  // namespace
