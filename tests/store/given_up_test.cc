@@ -142,5 +142,38 @@ TEST_F(GivenUpTest, AJobThatWaitsForOneThatItsSweepGaveUpIsFound) {
   EXPECT_THAT(test_.Violations(), ElementsAre(HasSubstr("has wanted = 1"), HasSubstr("which needs it")));
 }
 
+TEST_F(GivenUpTest, AFirstFailureIsOfSweepsThatHaveNotGivenItUpAndAreNotCancelled) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(3));
+  test_.AddSweep("two", MakePack(1));
+  test_.AddSweep("gives it up", MakePack(2));
+  test_.AddSweep("cancelled", MakePack(4));
+  EXPECT_EQ(GiveUp(3, {jobs[0]}), 1);
+  Settle(3);
+  EXPECT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepState(tx, 4, SweepState::kCancelled); }));
+  const auto fail = [&](int64_t job) {
+    EXPECT_OK(test_.Write([&](sql::Transaction& tx) { return FailUnstartedJob(tx, job, "input failed: weights"); }));
+  };
+  EXPECT_THAT(*SweepsWithFirstFailure(test_.db(), jobs[0]), IsEmpty()) << "none has failed";
+  fail(jobs[0]);
+  EXPECT_THAT(*SweepsWithFirstFailure(test_.db(), jobs[0]), ElementsAre(1, 2));
+  fail(jobs[1]);
+  EXPECT_THAT(*SweepsWithFirstFailure(test_.db(), jobs[1]), ElementsAre(3)) << "the first one's second";
+}
+
+TEST_F(GivenUpTest, APrerequisitesFailureIsNoneOfTheSweepsOwn) {
+  std::vector<int64_t> jobs;
+  EXPECT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(const InsertedJobs inserted, InsertJobs(tx, Chain()));
+    jobs = inserted.nums;
+    ASSIGN_OR_RETURN(const int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "s", .spec = "s", .jobs = 2}));
+    RETURN_IF_ERROR(AddSweepJobs(tx, sweep, std::vector<int64_t>{jobs[1], jobs[2]}, std::vector<int64_t>{jobs[0]}));
+    RETURN_IF_ERROR(RefreshWanted(tx, sweep));
+    RETURN_IF_ERROR(FailUnstartedJob(tx, jobs[2], "x"));
+    return FailUnstartedJob(tx, jobs[0], "x");
+  }));
+  EXPECT_THAT(*SweepsWithFirstFailure(test_.db(), jobs[2]), ElementsAre(1));
+  EXPECT_THAT(*SweepsWithFirstFailure(test_.db(), jobs[0]), IsEmpty());
+}
+
 }  // namespace
 }  // namespace longreach::store
