@@ -26,7 +26,7 @@ bool MayHaveJobsThen(const store::SweepRow& before, v1::SteerSweepRequest::Actio
   return retried || before.counts.open() > 0;
 }
 
-double Seconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
+double InSeconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
 std::string Named(const v1::SteerSweepRequest& request) {
   std::string named;
@@ -67,7 +67,7 @@ News WorkerLeft(std::string_view id, std::string_view name) {
 }
 
 News WorkerIsGone(std::string_view id, std::string_view name, std::chrono::microseconds silent) {
-  return {.kind = News::Kind::kWorkerGone, .line = fmt::format("{} is gone: silent for {:g} s", Worker(id, name), Seconds(silent)),
+  return {.kind = News::Kind::kWorkerGone, .line = fmt::format("{} is gone: silent for {:g} s", Worker(id, name), InSeconds(silent)),
           .notice = NoticeOfWorker("worker_gone", id, name)};
 }
 

@@ -168,7 +168,7 @@ absl::Status CheckCallable(const std::filesystem::path& program) {
   if (status.type() == std::filesystem::file_type::not_found) return refuse("there is no such file");
   if (error) return refuse(error.message());
   if (!std::filesystem::is_regular_file(status)) return refuse("it is no file that could be executed");
-  if (access(program.c_str(), X_OK) != 0) return refuse(fmt::format("this user may not execute it ({}); chmod +x makes a script a program", std::strerror(errno)));
+  if (::access(program.c_str(), X_OK) != 0) return refuse(fmt::format("this user may not execute it ({}); chmod +x makes a script a program", std::strerror(errno)));
   return absl::OkStatus();
 }
 
