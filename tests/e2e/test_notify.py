@@ -114,7 +114,7 @@ def test_after_kill_9_nothing_is_told_twice(home):
     succeed(before, 3)
     is_told(home, "sweep_done")
     before.kill()
-    after = before.again()
+    after = Scheduler(home, "--notify", home.path / "notify")  # On a socket of its own, as gRPC keeps a connection to that of before.
     fresh = small_request()
     fresh.spec.name = "fresh"
     fresh.spec.axes.seed.append(7)
