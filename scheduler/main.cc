@@ -135,7 +135,7 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--notify", line.notify,
-                 "Start PROGRAM, without a shell, when a sweep is done or has its first failed job, a worker is gone or put aside, or a certificate ends soon: "
+                 "Start PROGRAM, without a shell, when a sweep is done or has its first failed job, nobody works though jobs wait, a worker is gone or put aside, or a certificate ends soon: "
                  "a line of JSON on its standard input says what")
       ->type_name("PROGRAM");
   app.add_flag("--for-a-moment", line.options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");

@@ -126,6 +126,11 @@ absl::StatusOr<std::vector<int64_t>> OpenSweeps(sql::Connection& db) {
   return db.All<int64_t>("SELECT num FROM sweeps WHERE jobs_waiting + jobs_queued + jobs_leased + jobs_to_come > 0 AND state <> 'cancelled' ORDER BY num");
 }
 
+absl::StatusOr<std::vector<int64_t>> SweepsThatWait(sql::Connection& db) {
+  return db.All<int64_t>("SELECT num FROM sweeps WHERE state = 'live' AND jobs_queued > 0 "
+                         "AND NOT EXISTS (SELECT 1 FROM attempts WHERE ended_at IS NULL) ORDER BY priority DESC, num");
+}
+
 absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t job) {
   static const std::string kSql =
       SelectSweeps("WHERE num IN (SELECT sweep FROM sweep_jobs WHERE job = ?) ORDER BY asked_at DESC, num DESC");

@@ -71,6 +71,9 @@ absl::StatusOr<std::vector<int64_t>> UnfinishedSweeps(sql::Connection& db);
 // Those that have open jobs, but for cancelled ones; ascending.
 absl::StatusOr<std::vector<int64_t>> OpenSweeps(sql::Connection& db);
 
+// Live ones with jobs that could be leased, while no attempt of any sweep runs: nobody works. In the order of their turn.
+absl::StatusOr<std::vector<int64_t>> SweepsThatWait(sql::Connection& db);
+
 absl::StatusOr<std::optional<SweepRow>> FindSweep(sql::Connection& db, std::string_view id);
 absl::StatusOr<SweepRow> GetSweep(sql::Connection& db, int64_t num);
 // Newest submission first.

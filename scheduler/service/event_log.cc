@@ -32,12 +32,14 @@ void EventLog::Add(const News& news) {
 
 void EventLog::AttemptsHaveEnded() {
   auto state = state_.Lock();
+  state->worked = true;
   if (!state->open.empty() && !state->look_at) state->look_at = clock_.Steady() + kBetweenLooks;
 }
 
 std::optional<SteadyTime> EventLog::NextLook() {
   auto state = state_.Lock();
   std::optional<SteadyTime> next = state->look_at;
+  if (!state->open.empty() && (!next || state->look_for_work_at < *next)) next = state->look_for_work_at;
   for (const auto& [kind, said] : state->said) {
     if (said.unsaid > 0 && (!next || said.since + kPeriod < *next)) next = said.since + kPeriod;
   }
@@ -46,6 +48,7 @@ std::optional<SteadyTime> EventLog::NextLook() {
 
 void EventLog::Look(sql::Connection& db, SteadyTime now) {
   for (const News& news : TakeDone(db, now)) Add(news);
+  if (const std::optional<News> nobody = TakeNobodyWorks(db, now)) Add(*nobody);
   auto state = state_.Lock();
   TellCounted(*state, now);
 }
@@ -68,6 +71,31 @@ void EventLog::TellCounted(State& state, std::optional<SteadyTime> now) {
     }
     said = {};
   }
+}
+
+// Once, until somebody has worked, or there was nothing to do.
+std::optional<News> EventLog::TakeNobodyWorks(sql::Connection& db, SteadyTime now) {
+  {
+    auto state = state_.Lock();
+    if (now < state->look_for_work_at) return std::nullopt;
+    state->look_for_work_at = now + kBetweenLooksForWork;
+  }
+  const absl::StatusOr<std::vector<int64_t>> waiting = store::SweepsThatWait(db);
+  if (!waiting.ok()) return std::nullopt;
+  {
+    auto state = state_.Lock();
+    if (std::exchange(state->worked, false) || waiting->empty()) {
+      state->nobody_since.reset();
+      state->nobody_told = false;
+    }
+    if (waiting->empty()) return std::nullopt;
+    if (!state->nobody_since) state->nobody_since = now;
+    if (state->nobody_told || now - *state->nobody_since < kNobodyWorks) return std::nullopt;
+    state->nobody_told = true;
+  }
+  const absl::StatusOr<store::SweepRow> first = store::GetSweep(db, waiting->front());
+  if (!first.ok()) return std::nullopt;
+  return NobodyWorks(*first, waiting->size() - 1, kNobodyWorks);
 }
 
 // What cannot be read now is looked for again.

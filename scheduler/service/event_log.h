@@ -22,6 +22,8 @@ class EventLog {
   // Lines of a kind in a period; the rest is counted, and told when the period is over.
   static constexpr int kLines = 10;
   static constexpr std::chrono::seconds kPeriod{10};
+  // Jobs that wait for so long, while nobody works, are news.
+  static constexpr std::chrono::minutes kNobodyWorks{10};
 
   // `write` takes a line, without its end; `notify` takes what has a notice (news.h), and must not wait. Of sweeps that is all of it, for whoever waits
   // for one; of what else comes in numbers only as much as the log tells, and how many more. `clock` outlives this.
@@ -35,7 +37,7 @@ class EventLog {
 
   // When Look() has something to do.
   std::optional<SteadyTime> NextLook();
-  // Tells how many were not said, and which sweeps are done. Before the first Add() it learns which are not, and tells nothing. Not within a transaction.
+  // Tells how many were not said, which sweeps are done, and that nobody works. Before the first Add() it learns which are not, and tells nothing. Not within a transaction.
   void Look(sql::Connection& db, SteadyTime now);
   // At the end, when nothing more happens: what was counted is told, though its period is not over, and which sweeps are done since the last look.
   void Close(sql::Connection& db);
@@ -43,6 +45,8 @@ class EventLog {
  private:
   // Sweeps that are not done are looked for this often, and only where there is reason to.
   static constexpr std::chrono::seconds kBetweenLooks{1};
+  // And whether anybody works.
+  static constexpr std::chrono::minutes kBetweenLooksForWork{1};
   struct Said {
     SteadyTime since{};
     int lines = 0;
@@ -54,8 +58,13 @@ class EventLog {
     std::map<News::Kind, Said> said;
     std::set<int64_t> open;  // Sweeps with jobs to do.
     std::optional<SteadyTime> look_at = SteadyTime{};
+    SteadyTime look_for_work_at{};
+    bool worked = false;                      // An attempt has ended since that look.
+    std::optional<SteadyTime> nobody_since;   // Jobs wait, and nobody works.
+    bool nobody_told = false;
   };
   void TellCounted(State& state, std::optional<SteadyTime> now);
+  std::optional<News> TakeNobodyWorks(sql::Connection& db, SteadyTime now);
   std::vector<News> TakeDone(sql::Connection& db, SteadyTime now);
 
   const Clock& clock_;

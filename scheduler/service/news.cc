@@ -115,6 +115,14 @@ News SweepIsDone(const store::SweepRow& sweep) {
   return {.kind = News::Kind::kSweepDone, .line = std::move(line), .notice = NoticeOfSweep("sweep_done", sweep)};
 }
 
+News NobodyWorks(const store::SweepRow& first, size_t others, std::chrono::minutes since) {
+  const std::string and_others = others == 0 ? "" : fmt::format(", as do those of {}", Count(static_cast<int64_t>(others), "other sweep"));
+  return {.kind = News::Kind::kNobodyWorks,
+          .line = fmt::format("{} of {} wait{}{}, and for {} minutes no worker has had any", Jobs(first.counts.queued), Sweep(first),
+                              first.counts.queued == 1 ? "s" : "", and_others, since.count()),
+          .notice = NoticeOfSweep("nobody_works", first)};
+}
+
 News StoreMerged(std::string_view path, const store::MergeReport& report, std::string_view by) {
   return {.kind = News::Kind::kStore, .line = fmt::format("the store '{}' was merged{}: {} and {} were added, {}", ForLog(path), By(by),
                                                          Jobs(report.jobs_added), Count(report.results_added, "result"),
@@ -143,6 +151,7 @@ std::string MoreOf(News::Kind kind, int64_t count) {
     case News::Kind::kSweepAsked: return more("sweeps submitted or steered");
     case News::Kind::kSweepFails: return more("sweeps with a first failed job");
     case News::Kind::kSweepDone: return more("sweeps that are done");
+    case News::Kind::kNobodyWorks: return more("times that nobody worked");
     case News::Kind::kStore: return more("merges and backups");
     case News::Kind::kTokens: return more("changes of the file of tokens");
     case News::Kind::kCertificates: return more("certificates that expire");

@@ -30,7 +30,7 @@ struct Notice {
 
 struct News {
   // Of each kind so many are told at a time, and the others counted: a network that fails takes hundreds of workers along.
-  enum class Kind { kWorkerCame, kWorkerLost, kWorkerGone, kWorkerState, kSweepAsked, kSweepFails, kSweepDone, kStore, kTokens, kCertificates };
+  enum class Kind { kWorkerCame, kWorkerLost, kWorkerGone, kWorkerState, kSweepAsked, kSweepFails, kSweepDone, kNobodyWorks, kStore, kTokens, kCertificates };
   Kind kind = Kind::kStore;
   std::string line = {};
   // By its number, a sweep that may have jobs to do from now on: its end is told.
@@ -59,6 +59,8 @@ News SweepSteered(const store::SweepRow& before, const v1::SteerSweepRequest& re
 // Its first job that is not tried again.
 News SweepHasFailedJob(const store::SweepRow& sweep, const store::JobRow& job, std::string_view reason);
 News SweepIsDone(const store::SweepRow& sweep);
+// Jobs of `first`, whose turn it is, and of `others` wait, and for so long nobody has had one.
+News NobodyWorks(const store::SweepRow& first, size_t others, std::chrono::minutes since);
 
 News StoreMerged(std::string_view path, const store::MergeReport& report, std::string_view by);
 News StoreBackedUp(std::string_view path, double bytes, std::string_view by);

@@ -43,6 +43,13 @@ class EventLogTest : public EngineFixture {
     }
     return notices;
   }
+  // As the writer does, which is woken at NextLook().
+  void LookEachMinuteFor(std::chrono::minutes time) {
+    for (int i = 0; i < time.count(); ++i) {
+      clock_.Advance(std::chrono::minutes(1));
+      Look();
+    }
+  }
   int64_t FirstFailuresOf(const std::string& sweep) {
     const std::vector<std::string> notices = Notices();
     return std::ranges::count(notices, "first_failure " + sweep);
@@ -299,6 +306,52 @@ TEST_F(EventLogTest, AFailedJobIsNewsOfEachSweepThatHasItAndIsNotCancelled) {
   EXPECT_EQ(FirstFailuresOf("s"), 1);
   EXPECT_EQ(FirstFailuresOf("t"), 1);
   EXPECT_EQ(FirstFailuresOf("u"), 0);
+}
+
+TEST_F(EventLogTest, ThatJobsWaitAndNobodyWorksIsToldOnceAfterTenMinutes) {
+  Submit(Sweep("s", 2));
+  Submit(Sweep("t", 3), 5);
+  LookEachMinuteFor(std::chrono::minutes(10));
+  EXPECT_THAT(Notices(), IsEmpty());
+  LookEachMinuteFor(std::chrono::minutes(1));
+  ASSERT_THAT(Notices(), ElementsAre("nobody_works t"));
+  EXPECT_THAT(lines_.back(), AllOf(StartsWith("3 jobs of the sweep 't' ("), EndsWith(") wait, as do those of 1 other sweep, and for 10 minutes no worker has had any")));
+  LookEachMinuteFor(std::chrono::minutes(60));
+  EXPECT_THAT(notified_, SizeIs(1));
+
+  // Somebody works, and leaves again.
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  LookEachMinuteFor(std::chrono::minutes(30));
+  EXPECT_THAT(notified_, SizeIs(1));
+  worker.next().set_free_slots(0);
+  worker.GiveBack(lease);
+  worker.Sync();
+  log_.AttemptsHaveEnded();
+  LookEachMinuteFor(std::chrono::minutes(10));
+  EXPECT_THAT(notified_, SizeIs(1));
+  LookEachMinuteFor(std::chrono::minutes(2));
+  EXPECT_THAT(Notices(), ElementsAre("nobody_works t", "nobody_works t"));
+}
+
+TEST_F(EventLogTest, WhereAttemptsComeAndGoBetweenLooksSomebodyWorks) {
+  Submit(Sweep("s", 2));
+  for (int i = 0; i < 30; ++i) {
+    log_.AttemptsHaveEnded();
+    LookEachMinuteFor(std::chrono::minutes(1));
+  }
+  EXPECT_THAT(Notices(), IsEmpty());
+}
+
+TEST_F(EventLogTest, WhatIsPausedOrDoneWaitsForNobody) {
+  Submit(Sweep("s", 2));
+  ASSERT_TRUE(Steer("s", Steering::ACTION_PAUSE).ok());
+  LookEachMinuteFor(std::chrono::minutes(60));
+  EXPECT_THAT(Notices(), IsEmpty());
+  ASSERT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok());
+  clock_.Advance(std::chrono::minutes(1));
+  Look();
+  EXPECT_EQ(log_.NextLook(), std::nullopt) << "an idle scheduler sleeps";
 }
 
 TEST_F(EventLogTest, WhatCouldNotBeWrittenIsNotNotified) {
