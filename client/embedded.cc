@@ -93,6 +93,15 @@ std::vector<std::string> WorkerOptions::Arguments() const {
   return arguments;
 }
 
+std::vector<WorkerOptions> WorkerOptions::OfEach() const {
+  std::vector<WorkerOptions> each;
+  for (const catalog::Device& one : catalog::ParseDevices(device)) {
+    each.push_back(*this);
+    each.back().device = catalog::ToText(one);
+  }
+  return each.empty() ? std::vector{*this} : each;  // The worker's own choice of a device.
+}
+
 absl::StatusOr<Process> StartWorkerProgram(const std::filesystem::path& binaries, const std::vector<std::string>& arguments) {
   absl::StatusOr<Process> process = Process::Start(binaries / "longreach-worker", arguments);
   if (!process.ok()) {
@@ -109,6 +118,14 @@ absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const
   // Each worker has one of its own, whichever others run.
   const std::string state = store + ".worker" + (device.has_value() && device->gpu.has_value() ? fmt::format("-gpu-{}", *device->gpu) : "");
   std::vector<std::string> arguments = {"run", "--scheduler", address, "--state", state, "--until-stdin-closes"};
+  const std::vector<std::string> said = options.Arguments();
+  arguments.insert(arguments.end(), said.begin(), said.end());
+  return StartWorkerProgram(binaries, arguments);
+}
+
+absl::StatusOr<Process> TryWorker(const std::filesystem::path& binaries, const WorkerOptions& options) {
+  // Of a socket too, as it will be: what the environment names is of another scheduler.
+  std::vector<std::string> arguments = {"run", "--check", "--scheduler", "unix:scheduler.sock"};
   const std::vector<std::string> said = options.Arguments();
   arguments.insert(arguments.end(), said.begin(), said.end());
   return StartWorkerProgram(binaries, arguments);

@@ -64,6 +64,8 @@ struct WorkerOptions {
 
   // As arguments: each option and its value.
   std::vector<std::string> Arguments() const;
+  // Those of each worker: one, or one for each GPU that is named.
+  std::vector<WorkerOptions> OfEach() const;
 };
 
 // The worker's program with these arguments; it lies beside the client.
@@ -72,6 +74,9 @@ absl::StatusOr<Process> StartWorkerProgram(const std::filesystem::path& binaries
 // `longreach-worker run` for a scheduler, with its state beside the store.
 absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address,
                                     const std::string& store, const WorkerOptions& options);
+
+// The same program, which looks whether a worker could start with these options, and ends: exit code 0, or an error as such a worker would have.
+absl::StatusOr<Process> TryWorker(const std::filesystem::path& binaries, const WorkerOptions& options);
 
 // What a child that ended said last: its lines without "error: ", or that it said nothing. Of one that was killed, by which signal.
 std::string LastWords(const Process& process, std::string_view program);

@@ -131,16 +131,14 @@ absl::StatusOr<std::optional<int>> SweepRun::AwaitWorkers() {
 absl::Status SweepRun::StartWorkers() {
   WorkerOptions options = options_.worker;
   const std::vector<catalog::Device> devices = catalog::ParseDevices(options.device);  // None: its own choice.
-  const int workers = std::max(1, static_cast<int>(devices.size()));
-  if (workers > 1 && options.threads == 0) options.threads = std::max(1, AvailableThreads() / workers);
+  if (devices.size() > 1 && options.threads == 0) options.threads = std::max(1, AvailableThreads() / static_cast<int>(devices.size()));
   if (options.packs == 0) {
     const bool cuda = !devices.empty() && devices.front().cuda;
     ASSIGN_OR_RETURN(options.packs, UsualPacks(cuda, options.engine, options.threads > 0 ? options.threads : AvailableThreads()));
   }
-  for (int i = 0; i < workers; ++i) {
-    if (!devices.empty()) options.device = catalog::ToText(devices[static_cast<size_t>(i)]);
-    ASSIGN_OR_RETURN(Process process, StartWorker(session_.environment().binaries, session_.embedded()->address(), session_.store(), options));
-    workers_.push_back({.device = options.device, .process = std::move(process)});
+  for (const WorkerOptions& one : options.OfEach()) {
+    ASSIGN_OR_RETURN(Process process, StartWorker(session_.environment().binaries, session_.embedded()->address(), session_.store(), one));
+    workers_.push_back({.device = one.device, .process = std::move(process)});
   }
   return absl::OkStatus();
 }

@@ -37,6 +37,8 @@ RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work
   command_->add_option("--leave-when-idle", options_.leave_when_idle_s,
                        "Leave after so many seconds without work while the scheduler answers, or up to 5 s later; 0: as soon as it has none (default: stay)")
       ->check(CLI::Range(0.0, 1e9));
+  command_->add_flag("--check", check_,
+                     "Only see whether it could start with these options, and end: credentials and device are looked at as at a start, no scheduler is called, and nothing is written");
 }
 
 void RunCommand::AddConnection() {
@@ -92,9 +94,10 @@ int RunCommand::Run() const {
   if (pack_limit.empty() && options.cuda) pack_limit = catalog::kMeasured;
   if (!pack_limit.empty()) options.pack_limit = pack_limit == catalog::kMeasured ? 0 : static_cast<int>(*ParseInteger(pack_limit));
   if (const absl::Status known = trainer::CheckEngine(options.engine, options.cuda); !known.ok()) return Refused(known, false);
+  options.cuda_plugin = trainer::OwnCudaPlugin();
+  if (check_) return agent::CheckWorker(options);
   options.data_sets = AnnouncedData(options.data_folder);
   options.binary = agent::OwnBinary();
-  options.cuda_plugin = trainer::OwnCudaPlugin();
   return agent::RunWorker(options, until_stdin_closes_);
 }
 

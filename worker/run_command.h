@@ -17,7 +17,8 @@ class RunCommand {
 
   // It was asked for.
   bool chosen() const { return command_->parsed(); }
-  // Works until told to leave, and returns the process's exit code: that of agent::RunWorker, 2 for a value that parsing cannot refuse.
+  // Works until told to leave, or only looks whether it could, and returns the process's exit code: that of agent::RunWorker or agent::CheckWorker, 2 for a
+  // value that parsing cannot refuse.
   int Run() const;
 
  private:
@@ -30,6 +31,7 @@ class RunCommand {
   std::string pack_limit_;
   CLI::Option* token_file_ = nullptr;
   bool until_stdin_closes_ = false;
+  bool check_ = false;
 };
 
 }  // namespace longreach

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <utility>
 
 #include "client/commands/sweep_calls.h"
 #include "client/embedded.h"
 #include "client/errors.h"
-#include "client/program_answer.h"
 #include "client/spec/parts.h"
 
 namespace longreach::client {
@@ -17,6 +17,24 @@ namespace {
 constexpr std::chrono::seconds kPatience{10};
 // Its libraries are large, and may come over a network. One that is slower is not unable.
 constexpr std::chrono::seconds kWorkerPatience{60};
+constexpr std::chrono::milliseconds kBetweenInterrupts{100};
+
+enum class Tried { kOneCan, kNoneCan, kInterrupted, kNotKnown };
+
+// Until one of the workers that are tried can run, or none can.
+Tried AwaitTries(std::vector<Process>& tries, const InterruptScope& interrupt) {
+  const auto end = std::chrono::steady_clock::now() + kWorkerPatience;
+  while (true) {
+    bool running = false;
+    for (Process& one : tries) {
+      if (!one.WaitFor(kBetweenInterrupts)) running = true;
+      else if (one.exit_code() == 0) return Tried::kOneCan;
+    }
+    if (!running) return Tried::kNoneCan;
+    if (interrupt.count() > 0) return Tried::kInterrupted;
+    if (std::chrono::steady_clock::now() >= end) return Tried::kNotKnown;
+  }
+}
 
 }  // namespace
 
@@ -39,14 +57,23 @@ absl::StatusOr<std::vector<v1::Plan>> PlansBeforeStore(const Session& session, b
   return plans;
 }
 
-absl::StatusOr<std::optional<int>> TryWorkerBeforeStore(const Session& session, bool embed_by_default, const InterruptScope& interrupt) {
+absl::StatusOr<std::optional<int>> TryWorkerBeforeStore(const Session& session, bool embed_by_default, const WorkerOptions& options,
+                                                        const InterruptScope& interrupt) {
   if (!session.WouldMakeStore(embed_by_default)) return std::optional<int>();
-  ASSIGN_OR_RETURN(Process process, StartWorkerProgram(session.environment().binaries, {"--version"}));
-  const ProgramAnswer answer = AnswerOf(process, kWorkerPatience, interrupt);
-  if (answer.end == ProgramAnswer::End::kInterrupted) return std::optional<int>(interrupt.exit_code());
-  if (answer.end == ProgramAnswer::End::kGaveUp || answer.exit_code == 0) return std::optional<int>();
-  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("the worker cannot run: {}", LastWords(process, "longreach-worker")),
-               "nothing was submitted, and no store was made; 'longreach-worker --version' says the same");
+  std::vector<Process> tries;
+  for (const WorkerOptions& one : options.OfEach()) {
+    ASSIGN_OR_RETURN(Process process, TryWorker(session.environment().binaries, one));
+    process.CloseInput();
+    tries.push_back(std::move(process));
+  }
+  const Tried tried = AwaitTries(tries, interrupt);
+  for (Process& one : tries) {
+    if (one.Running()) one.Kill();
+  }
+  if (tried == Tried::kInterrupted) return std::optional<int>(interrupt.exit_code());
+  if (tried != Tried::kNoneCan) return std::optional<int>();
+  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("the worker cannot run: {}", LastWords(tries.front(), "longreach-worker")),
+               "nothing was submitted, and no store was made; 'longreach-worker run --help' says what a worker can be told");
 }
 
 }  // namespace longreach::client

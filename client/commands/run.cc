@@ -105,10 +105,13 @@ absl::StatusOr<std::optional<int>> RunCommand::CheckBeforeStore(Session& session
   ASSIGN_OR_RETURN(const std::vector<v1::Plan> plans, PlansBeforeStore(session, /*embed_by_default=*/true, sweeps));
   data_seen_to_ = plans.size() == sweeps.size();
   const InterruptScope interrupt;  // Not of what comes next: there is nothing to keep yet when a scheduler starts.
-  ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureAll(session, plans, interrupt));
   const bool all_done = data_seen_to_ && std::ranges::all_of(plans, [](const v1::Plan& plan) { return plan.done() == plan.jobs(); });
-  if (missing.has_value() || all_done) return missing;  // No worker is started where nothing is left to do.
-  return TryWorkerBeforeStore(session, /*embed_by_default=*/true, interrupt);
+  if (!all_done) {  // No worker is needed where nothing is left to do.
+    // Before the data, whose import may take long.
+    ASSIGN_OR_RETURN(const std::optional<int> ended, TryWorkerBeforeStore(session, /*embed_by_default=*/true, worker_options_, interrupt));
+    if (ended.has_value()) return ended;
+  }
+  return EnsureAll(session, plans, interrupt);
 }
 
 absl::StatusOr<std::optional<int>> RunCommand::EnsureAll(Session& session, const std::vector<v1::Plan>& plans, const InterruptScope& interrupt) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "client/commands/arguments.h"
+#include "client/commands/before_store.h"
 #include "client/commands/command.h"
 #include "client/commands/job_sample.h"
 #include "client/commands/repeated_job.h"
@@ -112,6 +113,10 @@ class Verify final : public Command {
     settings.credentials = {};
     settings.store = scratch_.empty() ? (folder / "again.db").string() : scratch_;
     Session scratch(session.environment(), std::move(settings));
+    if (!scratch_.empty()) {  // Else what would be made goes away by itself.
+      ASSIGN_OR_RETURN(const std::optional<int> ended, TryWorkerBeforeStore(scratch, /*embed_by_default=*/false, WorkerFor(steps.front()), interrupt));
+      if (ended.has_value()) return Interrupted(session, interrupt);
+    }
     const absl::StatusOr<Connection*> connected = scratch.Connect(StoreUse::kCreate);
     if (interrupt.count() > 0) return Interrupted(session, interrupt);
     ASSIGN_OR_RETURN(Connection * connection, connected);
@@ -250,13 +255,17 @@ class Verify final : public Command {
     }
     RETURN_IF_ERROR(job.status());
     if (step.asked && job->job().state() == "succeeded") session.Say(fmt::format("job {} has been trained in {} before", ShortId(id), Printable(scratch_)));
-    WorkerOptions options = worker_options_;
-    if (options.engine.empty() && options.device.empty()) options.engine = EngineLike(step.recorded);
     v1::SubmitSweepRequest submission;
     *submission.mutable_spec() = step.spec;
     SweepRun run(scratch, connection, interrupt, submission,
-                 {.retry_failed = true, .worker = std::move(options), .again = scratch_.empty() ? "" : CommandAgain(session)});
+                 {.retry_failed = true, .worker = WorkerFor(step), .again = scratch_.empty() ? "" : CommandAgain(session)});
     return run.ToItsEnd();
+  }
+
+  WorkerOptions WorkerFor(const Step& step) const {
+    WorkerOptions options = worker_options_;
+    if (options.engine.empty() && options.device.empty()) options.engine = EngineLike(step.recorded);
+    return options;
   }
 
   // But for options of the worker.

@@ -15,6 +15,8 @@ using ::testing::HasSubstr;
 
 class BeforeStoreTest : public EmbeddedTest {
  protected:
+  const std::string kCheck = "run --check --scheduler unix:scheduler.sock";
+
   // As a scheduler does: one in memory makes none.
   std::string MakesItsFile() const { return "case \"$*\" in *:memory:*) ;; *) touch " + store() + " ;; esac\n" + Listens(); }
 };
@@ -36,12 +38,12 @@ TEST_F(BeforeStoreTest, ASweepThatIsRefusedMakesNoStore) {
 
 TEST_F(BeforeStoreTest, DataThatAreNotThereMakeNoStore) {
   SetScheduler(MakesItsFile());
-  SetWorker("exit 4\n");
+  SetWorker("if [ \"$1\" = data ]; then exit 4; fi\n");
   fake_.plan.add_data_sets("enwik8");
 
   EXPECT_EQ(Run({"run", "table-b1", "--store", store()}).code, kNotFound);
 
-  EXPECT_EQ(Contents("worker.calls"), "data ensure enwik8\n");
+  EXPECT_EQ(Contents("worker.calls"), kCheck + "\ndata ensure enwik8\n");
   EXPECT_FALSE(std::filesystem::exists(store()));
 }
 
@@ -57,11 +59,43 @@ TEST_F(BeforeStoreTest, AWorkerThatIsMissingOrCannotRunMakesNoStore) {
   const Outcome broken = Run({"run", "table-b1", "--store", store()});
   EXPECT_EQ(broken.code, kFailed);
   EXPECT_THAT(broken.err, HasSubstr("error: the worker cannot run: libtorch.so: cannot open shared object file\n  nothing was submitted, and no store was made"));
-  EXPECT_EQ(Contents("worker.calls"), "--version\n");
+  EXPECT_EQ(Contents("worker.calls"), kCheck + "\n");
   EXPECT_FALSE(std::filesystem::exists(store()));
 
   SetReadyWorker("cat >/dev/null\n");
   EXPECT_EQ(Run({"run", "table-b1", "--store", store()}).code, kDone);
+  EXPECT_TRUE(std::filesystem::exists(store()));
+}
+
+TEST_F(BeforeStoreTest, AWorkerThatRefusesWhatItIsToldMakesNoStore) {
+  SetScheduler(MakesItsFile());
+  SetWorker("echo 'error: engine: no such one' >&2\nexit 2\n");
+  fake_.plan.add_data_sets("enwik8");
+
+  const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--engine", "warp", "--threads", "2"});
+
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_EQ(outcome.err,
+            "error: the worker cannot run: engine: no such one\n"
+            "  nothing was submitted, and no store was made; 'longreach-worker run --help' says what a worker can be told\n");
+  EXPECT_EQ(Contents("worker.calls"), kCheck + " --engine warp --threads 2\n") << "data that may take long to import come after it";
+  EXPECT_FALSE(std::filesystem::exists(store()));
+}
+
+TEST_F(BeforeStoreTest, OfSeveralGpusOneThatAnswersIsEnough) {
+  SetScheduler(MakesItsFile());
+  SetWorker("echo 'error: no GPU answers' >&2\nexit 1\n");
+  const std::vector<std::string> run = {"run", "table-b1", "--store", store(), "--device", "cuda:0,2"};
+  const Outcome none = Run(run);
+  EXPECT_EQ(none.code, kFailed);
+  EXPECT_THAT(none.err, HasSubstr("the worker cannot run: no GPU answers"));
+  for (const char* device : {"cuda:0", "cuda:2"}) EXPECT_THAT(Contents("worker.calls"), HasSubstr(kCheck + " --device " + device + "\n"));
+  EXPECT_FALSE(std::filesystem::exists(store()));
+
+  SetWorker("case \"$*\" in *cuda:0*) echo 'error: no GPU answers' >&2; exit 1 ;; esac\necho ready\ncat >/dev/null\n");
+  const Outcome one = Run(run);
+  EXPECT_EQ(one.code, kDone) << one.err;
+  EXPECT_THAT(one.err, HasSubstr("the worker of cuda:0 ended, and another goes on without it: no GPU answers"));
   EXPECT_TRUE(std::filesystem::exists(store()));
 }
 

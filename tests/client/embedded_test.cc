@@ -445,6 +445,7 @@ TEST_F(EmbeddedTest, ASignalGoesOnToTheWorkersProgram) {
 }
 
 TEST_F(EmbeddedTest, RunSeesToTheSweepsDataBeforeItStartsTheWorker) {
+  MakeStore();
   SetScheduler(Listens());
   SetWorker("if [ \"$1\" = data ]; then exit 4; fi\necho ready\ncat >/dev/null\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);

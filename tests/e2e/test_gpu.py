@@ -64,6 +64,10 @@ def test_each_gpu_has_a_worker_that_sees_it_alone(home, programs):
     ended = run(home, *env, programs / "longreach-worker", "run", "--device", "cuda:3", "--scheduler", "localhost:1")
     assert ended.code == 1 and "CUDA_VISIBLE_DEVICES is '4,GPU-b,6', which has no GPU of that number" in ended.err, ended
 
+    ended = run(home, *env, programs / "longreach", "run", "/dev/stdin", "--device", "cuda:3", "--store", "new.db", stdin=SWEEP)
+    assert ended.code == 1 and "the worker cannot run: --device cuda:3: CUDA_VISIBLE_DEVICES is '4,GPU-b,6'" in ended.err, ended
+    assert list(home.path.glob("new.db*")) == [], "what is refused leaves nothing"
+
 
 def test_packs_of_one_process_measure_what_each_measures_alone(home, programs):
     measured = []

@@ -309,14 +309,9 @@ v1::PacksMeasured Measure(const v1::MeasurePacks& asked) {
   return measured;
 }
 
-absl::StatusOr<trainer::Capabilities> CapabilitiesOf(const ChildOptions& options) {
-  if (options.cuda) RETURN_IF_ERROR(trainer::LoadCudaPlugin(options.cuda_plugin, options.trainers));
-  return trainer::DescribeMachine(options.cuda);
-}
-
 v1::TrainerReady Prepare(const ChildOptions& options) {
   v1::TrainerReady ready;
-  const absl::StatusOr<trainer::Capabilities> machine = CapabilitiesOf(options);
+  const absl::StatusOr<trainer::Capabilities> machine = OpenDevice(options);
   if (!machine.ok()) {
     ready.set_error(ValidUtf8(std::string(machine.status().message())));
     return ready;
@@ -345,6 +340,11 @@ int RunTrainer(int fd, const v1::FromTrainer& ready, bool alone) {
 }
 
 }  // namespace
+
+absl::StatusOr<trainer::Capabilities> OpenDevice(const ChildOptions& options) {
+  if (options.cuda) RETURN_IF_ERROR(trainer::LoadCudaPlugin(options.cuda_plugin, options.trainers));
+  return trainer::DescribeMachine(options.cuda);
+}
 
 int RunTrainerChild(const ChildOptions& options) {
   TieToAgent(options.trainers);

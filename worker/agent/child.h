@@ -4,6 +4,9 @@
 
 #include <filesystem>
 
+#include "proto/base/status.h"
+#include "worker/trainer/train.h"
+
 namespace longreach::agent {
 
 // The descriptor on which a child finds its first trainer's pipe; the others' follow.
@@ -16,6 +19,9 @@ struct ChildOptions {
   std::filesystem::path cuda_plugin;
   int trainers = 1;
 };
+
+// Opens the device in this process, as a child does first of all: what it is, or why no child can train on it.
+absl::StatusOr<trainer::Capabilities> OpenDevice(const ChildOptions& options);
 
 // Runs until a pipe closes; returns the process's exit code.
 int RunTrainerChild(const ChildOptions& options);

@@ -14,7 +14,9 @@
 #include <functional>
 #include <system_error>
 
+#include "worker/agent/child.h"
 #include "worker/agent/log.h"
+#include "worker/agent/transfers.h"
 
 namespace longreach::agent {
 namespace {
@@ -76,7 +78,25 @@ class Signals {
   bool interrupted_ = false;
 };
 
+int CannotStart(const absl::Status& why) {
+  fmt::print(stderr, "error: {}\n", std::string(why.message()));
+  return 1;
+}
+
+absl::StatusOr<trainer::Capabilities> TryToStart(const AgentOptions& options) {
+  ASSIGN_OR_RETURN(const access::Credentials credentials, access::ReadCredentials(options.credentials));
+  RETURN_IF_ERROR(Channels::To(options.scheduler, credentials).status());
+  return OpenDevice({.cuda = options.cuda, .cuda_plugin = options.cuda_plugin, .trainers = options.one_process ? options.packs : 1});
+}
+
 }  // namespace
+
+int CheckWorker(const AgentOptions& options) {
+  const absl::StatusOr<trainer::Capabilities> machine = TryToStart(options);
+  if (!machine.ok()) return CannotStart(machine.status());
+  fmt::print("ready on {}\n", machine->device);
+  return 0;
+}
 
 int RunWorker(AgentOptions options, bool until_stdin_closes) {
   std::signal(SIGPIPE, SIG_IGN);
@@ -101,19 +121,13 @@ int RunWorker(AgentOptions options, bool until_stdin_closes) {
     if (signals != nullptr) signals->Cancel();
     if (stdin_watch != nullptr) stdin_watch->Cancel();
   });
-  if (!agent.ok()) {
-    fmt::print(stderr, "error: {}\n", std::string(agent.status().message()));
-    return 1;
-  }
+  if (!agent.ok()) return CannotStart(agent.status());
   const auto leave = [&] { (*agent)->Leave(); };
   boost::asio::post(io, [&] { (*agent)->Start(); });
   signals = std::make_unique<Signals>(io, leave);
   if (until_stdin_closes) stdin_watch = std::make_unique<StdinWatch>(io, leave);
   io.run();
-  if (!how.ok()) {
-    fmt::print(stderr, "error: {}\n", std::string(how.message()));
-    return 1;
-  }
+  if (!how.ok()) return CannotStart(how);
   LogInfo("left");
   return 0;
 }

@@ -12,6 +12,10 @@ namespace longreach::agent {
 // itself. A second SIGINT ends it at once: what it held is lost and will be leased again.
 int RunWorker(AgentOptions options, bool until_stdin_closes);
 
+// Whether RunWorker() would come to have its device: looks at credentials and opens the device in this process. Nothing is written and nobody called;
+// the state folder is not looked at. 0, with a line on standard output that names the device; or 1 with the line of RunWorker().
+int CheckWorker(const AgentOptions& options);
+
 // This program's file.
 std::filesystem::path OwnBinary();
 

@@ -261,6 +261,27 @@ TEST_F(WorkerProcessTest, TrainsWithTheEngineThatItWasAskedFor) {
   EXPECT_EQ(seen.reports.at(7).engine(), "lanes-portable-bf16");
 }
 
+TEST_F(WorkerProcessTest, ACheckEndsAsAStartWouldAndLeavesNothing) {
+  EXPECT_EQ(Start({"--check"})->Wait(), 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "worker")) << "the state folder";
+  EXPECT_EQ(scheduler_.WaitFor("nothing", [](const Seen&) { return true; }).calls, 0);
+
+  const std::vector<std::vector<std::string>> refused = {{"--engine", "warp"}, {"--threads", "-1"}, {"--ca", (folder_.path() / "none.pem").string()}};
+  for (const std::vector<std::string>& options : refused) {
+    const std::unique_ptr<WorkerProcess> start = Start(options);
+    const int code = start->Wait();
+    const std::string errors = start->Errors();
+    EXPECT_NE(code, 0) << options[0];
+    std::vector<std::string> check = options;
+    check.emplace_back("--check");
+    const std::unique_ptr<WorkerProcess> looked = Start(check);
+    EXPECT_EQ(looked->Wait(), code) << options[0];
+    EXPECT_EQ(looked->Errors(), errors) << options[0];
+    EXPECT_THAT(errors, HasSubstr("error: ")) << options[0];
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "worker"));
+}
+
 TEST_F(WorkerProcessTest, ExitsWithOneWhenItsStateFolderIsInUse) {
   const std::unique_ptr<WorkerProcess> first = StartTraining();
 
