@@ -15,8 +15,9 @@ namespace {
 
 // The path of a Unix socket may have 107 bytes.
 constexpr size_t kMaxSocketPath = 107;
-// Opening a store may migrate it and check its files.
+// Opening a store may migrate it and check its files; one that is to be merged is read as a whole first.
 constexpr std::chrono::minutes kStartPatience{5};
+constexpr std::chrono::hours kMergePatience{6};
 
 absl::StatusOr<PrivateFolder> FolderForSocket(const std::string& runtime_folder) {
   for (const std::string& parent : {runtime_folder, FolderOfTemporaryFiles().string(), std::string("/tmp")}) {
@@ -61,7 +62,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
                  "it lies beside 'longreach'; or name a running scheduler with --scheduler HOST:PORT");
   }
   constexpr std::string_view kReady = "listening on ", kHeldAt = "held at ", kHeldForAMoment = "held for a moment";
-  const std::optional<std::string> line = process->ReadLine(kStartPatience);
+  const std::optional<std::string> line = process->ReadLine(options.merges.empty() ? kStartPatience : kMergePatience);
   if (!line.has_value() || !line->starts_with(kReady)) {
     process->CloseInput();
     if (!process->WaitFor(std::chrono::seconds(5))) process->Kill();

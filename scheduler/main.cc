@@ -5,6 +5,7 @@
 #include <iostream>
 #include <new>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 #include <thread>
 
@@ -21,6 +22,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/parse_errors.h"
+#include "proto/base/text.h"
 #include "scheduler/service/access/refusals.h"
 #include "scheduler/service/listen.h"
 #include "scheduler/service/memory.h"
@@ -99,7 +101,7 @@ void FromEnvironment(const CLI::Option& option, const char* name, std::string& v
 
 int Fail(const std::string& text) {
   std::string line;
-  for (const char c : text) line += c == '\n' ? std::string(";") : std::string(1, c);
+  for (const std::string& part : Split(text, '\n')) line += (line.empty() ? "" : "; ") + std::string(Trim(part));
   std::cerr << "error: " << line << std::endl;
   return 1;
 }
@@ -232,7 +234,7 @@ int FailToStart(const absl::Status& status) {
 }
 
 // Until a signal comes, or standard input ends.
-int Serve(const service::ServerOptions& options, bool until_stdin_closes) {
+int Serve(service::ServerOptions options, bool until_stdin_closes) {
   boost::asio::io_context io;
   boost::asio::signal_set signals(io, SIGTERM);
   if (until_stdin_closes) {
@@ -242,6 +244,16 @@ int Serve(const service::ServerOptions& options, bool until_stdin_closes) {
   }
   signals.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
 
+  // From the beginning: no store is made for a parent that is gone.
+  std::stop_source gone;
+  options.stop = gone.get_token();
+  std::optional<StdinWatch> watch;
+  if (until_stdin_closes) {
+    watch.emplace([&io, &gone] {
+      gone.request_stop();
+      boost::asio::post(io, [&io] { io.stop(); });
+    });
+  }
   const SystemClock machine;
   const service::OrderedClock clock(machine);
   absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(options, clock);
@@ -249,10 +261,9 @@ int Serve(const service::ServerOptions& options, bool until_stdin_closes) {
   std::cout << "listening on " << (*server)->address() << std::endl;
   {
     const service::MemoryKeeper memory(io);
-    std::optional<StdinWatch> watch;
-    if (until_stdin_closes) watch.emplace([&io] { boost::asio::post(io, [&io] { io.stop(); }); });
     io.run();
   }
+  watch.reset();
   // Another signal ends it at once, as kill -9 would: nothing that was answered is lost.
   signals.clear();
   server->reset();

@@ -91,14 +91,14 @@ class MergeSource {
   // One that may not be written is read as it is at this moment (copy_to_read.h), whoever works on it and of whatever older version it is.
   // NOT_FOUND; FAILED_PRECONDITION: open in a scheduler, of another version (an older one: migrate it first), not one of ours;
   // DATA_LOSS: not a database, or CheckRows finds violations in it.
-  // A stop also ends what is done with it later.
+  // Reading the rows of a large one takes minutes. A stop also ends what is done with it later.
   static absl::StatusOr<MergeSource> Open(const std::filesystem::path& file, const std::filesystem::path& artifacts = {},
                                           const std::stop_token& stop = {});
-  // The same, but what is wrong in its rows, which takes minutes to find in a large one: to Check() alone.
-  static absl::StatusOr<MergeSource> OpenUnread(const std::filesystem::path& file, const std::filesystem::path& artifacts = {});
   MergeSource(MergeSource&&) noexcept;
   ~MergeSource();
 
+  // From now on this stop ends what is done with it, in the place of the one that it was opened with.
+  void StopWith(const std::stop_token& stop);
   // What Apply would refuse, before anything is copied.
   absl::Status Check(sql::Connection& ours);
   // Copies the artifact files that `files` lacks and that are whole over there. Takes long; call it before Apply and not on the writer's thread. The pins keep
@@ -114,6 +114,8 @@ class MergeSource {
  private:
   struct Impl;
   explicit MergeSource(std::unique_ptr<Impl> impl);
+  // What Open() does but for reading the rows.
+  static absl::StatusOr<MergeSource> OpenUnread(const std::filesystem::path& file, const std::filesystem::path& artifacts);
   std::unique_ptr<Impl> impl_;
 };
 

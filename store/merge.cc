@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/sha256.h"
 #include "proto/base/text.h"
 #include "proto/types/input_failure.h"
 #include "proto/types/words.h"
@@ -51,6 +52,20 @@ absl::Status CheckSweeps(sql::Connection& theirs, sql::Connection& ours) {
         fmt::format("the sweep '{}' over there was steered ({}), and not all of its jobs follow yet; start a scheduler on that store, which "
                     "goes on with it; nothing was merged",
                     rows.Get<std::string>(1), rows.Get<std::string>(2)));
+  }
+  return rows.status();
+}
+
+// What a store lives with, and a merge does not.
+absl::Status CheckWhatIsCopied(sql::Connection& theirs) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> early, theirs.First<std::string>("SELECT j.id || ' over there comes before its input ' || i.name "
+                                                                                     "FROM job_inputs AS i JOIN jobs AS j ON j.num = i.job "
+                                                                                     "WHERE i.source >= i.job ORDER BY i.job, i.name LIMIT 1"));
+  if (early.has_value()) return absl::DataLossError(fmt::format("job {}; nothing was merged", *early));
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs.Query("SELECT DISTINCT sha256 FROM artifacts ORDER BY sha256"));
+  while (rows.Next()) {
+    const auto hash = rows.Get<std::string>(0);
+    if (!IsSha256(hash)) return absl::DataLossError(fmt::format("an artifact over there has the hash '{}', which is none; nothing was merged", hash));
   }
   return rows.status();
 }
@@ -428,7 +443,8 @@ absl::Status Merge::ForgetNeedlessFiles() {
 
 absl::Status CheckMerge(sql::Connection& theirs, sql::Connection& ours) {
   RETURN_IF_ERROR(CheckDataSets(theirs, ours));
-  return CheckSweeps(theirs, ours);
+  RETURN_IF_ERROR(CheckSweeps(theirs, ours));
+  return CheckWhatIsCopied(theirs);
 }
 
 absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking) {

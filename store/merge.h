@@ -5,7 +5,7 @@
 
 namespace longreach::store {
 
-// FAILED_PRECONDITION: what the two have cannot be in one store, or `theirs` is not at rest.
+// FAILED_PRECONDITION: what the two have cannot be in one store, or `theirs` is not at rest. DATA_LOSS: rows of `theirs` cannot be taken over.
 absl::Status CheckMerge(sql::Connection& theirs, sql::Connection& ours);
 
 // Everything of `theirs` that `ours` lacks. The rows of `theirs` are sound (CheckRows) and not written while this runs. `lacking`: hashes of files

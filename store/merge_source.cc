@@ -101,9 +101,14 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
                                            "'longreach store check --store {0}' says what is at stake",
                                            file.string(), report.violations[0], report.violations.size() > 1 ? fmt::format(" (and {} more)", report.violations.size() - 1) : ""));
   }
-  impl.stop = stop;
-  impl.stopping = std::make_unique<sql::StopQueries>(*impl.db, stop);
+  source.StopWith(stop);
   return source;
+}
+
+void MergeSource::StopWith(const std::stop_token& stop) {
+  impl_->stopping.reset();  // Of a connection one at a time.
+  impl_->stop = stop;
+  impl_->stopping = std::make_unique<sql::StopQueries>(*impl_->db, stop);
 }
 
 absl::Status MergeSource::Check(sql::Connection& ours) { return CheckMerge(*impl_->db, ours); }

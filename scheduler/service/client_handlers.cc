@@ -127,7 +127,13 @@ grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context* context, const v1:
 
 grpc::ServerUnaryReactor* ClientHandlers::MergeStore(Context* context, const v1::MergeStoreRequest* request, v1::MergeStoreResponse* reply) {
   return AnswerWith(context, reply, threads_.maintenance,
-                    [this, context, request] { return service::MergeStore(store_, writer_, engine_, *request, threads_.stop, By(*context)); });
+                    [this, context, request] { return service::MergeStore(store_, writer_, engine_, *request, threads_.stop, By(*context), TakeLookedAt(request->path())); });
+}
+
+// For one merge: another one finds what has become of the file meanwhile.
+std::unique_ptr<store::MergeSource> ClientHandlers::TakeLookedAt(const std::string& path) {
+  auto looked_at = looked_at_.Lock();
+  return looked_at->path == path ? std::move(looked_at->source) : nullptr;
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetInfo(Context* context, const v1::GetInfoRequest*, v1::GetInfoResponse* reply) {

@@ -2,16 +2,26 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <stop_token>
+#include <string>
 #include <utility>
 
 #include "longreach/v1/api.grpc.pb.h"
+#include "proto/base/synchronized.h"
 #include "scheduler/service/access/token_file.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/grpc_support.h"
+#include "store/maintenance.h"
 #include "store/store.h"
 
 namespace longreach::service {
+
+// What LookBeforeMerge() has opened, for the merge of that file.
+struct LookedAt {
+  std::string path = {};
+  std::unique_ptr<store::MergeSource> source = {};  // Null: nothing.
+};
 
 class ClientHandlers final : public v1::Longreach::CallbackService {
  public:
@@ -25,8 +35,8 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   };
   // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h). `tokens`: the gate's.
   ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Threads& threads, std::chrono::milliseconds between_looks,
-                 TokenFile* tokens = nullptr)
-      : engine_(engine), store_(store), writer_(writer), threads_(threads), between_looks_(between_looks), tokens_(tokens) {}
+                 TokenFile* tokens = nullptr, LookedAt looked_at = {})
+      : engine_(engine), store_(store), writer_(writer), threads_(threads), between_looks_(between_looks), tokens_(tokens), looked_at_(std::move(looked_at)) {}
 
   using Context = grpc::CallbackServerContext;
 
@@ -59,6 +69,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   }
 
   std::string By(const Context& context) const;
+  std::unique_ptr<store::MergeSource> TakeLookedAt(const std::string& path);
 
   Engine& engine_;
   store::Store& store_;
@@ -66,6 +77,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   const Threads threads_;
   const std::chrono::milliseconds between_looks_;
   TokenFile* const tokens_;
+  Synchronized<LookedAt> looked_at_;
 };
 
 }  // namespace longreach::service

@@ -10,7 +10,6 @@
 #include "proto/base/build_info.h"
 #include "proto/base/text.h"
 #include "store/artifacts.h"
-#include "store/maintenance.h"
 #include "store/migrate.h"
 
 namespace longreach::service {
@@ -130,20 +129,26 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
 }
 
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
-                                                  const v1::MergeStoreRequest& request, const std::stop_token& stop, std::string_view by) {
+                                                  const v1::MergeStoreRequest& request, const std::stop_token& stop, std::string_view by,
+                                                  std::unique_ptr<store::MergeSource> looked_at) {
   RETURN_IF_ERROR(CheckPath(request.path(), "name the file of the other store"));
   std::error_code no_file;  // Which opening it tells.
   if (std::filesystem::equivalent(request.path(), store.file(), no_file)) {
     return absl::FailedPreconditionError(fmt::format("'{}' is this store itself; name another one", request.path()));
   }
-  ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(request.path(), {}, stop));
+  std::unique_ptr<store::MergeSource> source = std::move(looked_at);
+  if (source == nullptr) {
+    ASSIGN_OR_RETURN(store::MergeSource opened, store::MergeSource::Open(request.path(), {}, stop));
+    source = std::make_unique<store::MergeSource>(std::move(opened));
+  }
+  source->StopWith(stop);
   {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
-    RETURN_IF_ERROR(source.Check(snapshot.db()));
+    RETURN_IF_ERROR(source->Check(snapshot.db()));
   }
   std::vector<store::Pin> pins;  // Held until the rows that name the files are committed.
-  const absl::Status copied = source.CopyFiles(store.artifacts(), pins);
-  absl::StatusOr<store::MergeReport> merged = copied.ok() ? MergeRows(source, writer, engine, request.path(), by) : absl::StatusOr<store::MergeReport>(copied);
+  const absl::Status copied = source->CopyFiles(store.artifacts(), pins);
+  absl::StatusOr<store::MergeReport> merged = copied.ok() ? MergeRows(*source, writer, engine, request.path(), by) : absl::StatusOr<store::MergeReport>(copied);
   const absl::Status settled = SettleCopies(writer, pins, merged.ok());
   ASSIGN_OR_RETURN(store::MergeReport report, std::move(merged));
   RETURN_IF_ERROR(settled);
@@ -160,12 +165,13 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
   return response;
 }
 
-absl::Status CheckMergeIntoNew(const std::string& path) {
+absl::StatusOr<std::unique_ptr<store::MergeSource>> LookBeforeMerge(const std::string& path, const std::stop_token& stop) {
   RETURN_IF_ERROR(CheckPath(path, "name the file of the other store"));
-  ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::OpenUnread(path));
+  ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(path, {}, stop));
   ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> empty, store::Store::Open(":memory:", {}));
   ASSIGN_OR_RETURN(store::Snapshot snapshot, empty->Read());
-  return source.Check(snapshot.db());
+  RETURN_IF_ERROR(source.Check(snapshot.db()));
+  return std::make_unique<store::MergeSource>(std::move(source));
 }
 
 absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store) {

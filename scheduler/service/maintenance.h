@@ -1,6 +1,7 @@
 // Looking after the store: backup, check, merge, versions.
 #pragma once
 
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
 #include "scheduler/service/engine.h"
+#include "store/maintenance.h"
 #include "store/store.h"
 #include "store/writer.h"
 
@@ -19,13 +21,14 @@ absl::StatusOr<v1::BackupStoreResponse> BackupStore(store::Store& store, const v
 // Reads two moments when the first shows anything: files come and go beside the rows, so only what both show is a violation.
 absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1::CheckStoreRequest& request, const std::stop_token& stop = {});
 
-// Copies files on the caller's thread, then merges the rows in one event, and waits for it. `by`: who asks, for the log.
+// Opens the other store, copies files on the caller's thread, then merges the rows in one event, and waits for it. `by`: who asks, for the log. `looked_at`: the
+// other store, where LookBeforeMerge() has opened it and held it since: it is not read a second time.
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
-                                                  const v1::MergeStoreRequest& request, const std::stop_token& stop = {}, std::string_view by = {});
+                                                  const v1::MergeStoreRequest& request, const std::stop_token& stop = {}, std::string_view by = {},
+                                                  std::unique_ptr<store::MergeSource> looked_at = nullptr);
 
-// Whether MergeStore() of that file would be refused by a store that has nothing yet: asked before one is made for it. What is wrong in the rows over
-// there takes long to find, and is left to MergeStore().
-absl::Status CheckMergeIntoNew(const std::string& path);
+// The store of that file, which a store that has nothing yet could take over: asked before one is made for it. The errors are those of MergeStore().
+absl::StatusOr<std::unique_ptr<store::MergeSource>> LookBeforeMerge(const std::string& path, const std::stop_token& stop);
 
 absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store);
 

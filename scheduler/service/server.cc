@@ -117,6 +117,7 @@ struct Server::Parts {
   Refusals cuts;  // Apart, so that a flood of strangers does not hide whose connection was cut.
   std::unique_ptr<CheckedTlsFiles> tls;
   std::unique_ptr<TokenFile> tokens;
+  std::unique_ptr<store::MergeSource> looked_at;  // Until the handlers have it.
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
   std::optional<Bell::Listening> ended;  // For the events.
@@ -241,7 +242,7 @@ void Server::Parts::MakeHandlers(const ServerOptions& options) {
   client = std::make_unique<ClientHandlers>(*engine, *store, *writer,
                                             ClientHandlers::Threads{.calls = *workforce, .long_calls = *long_calls, .submissions = *submissions, .maintenance = *maintenance,
                                                                     .stop = ends.get_token()},
-                                            options.between_looks, tokens.get());
+                                            options.between_looks, tokens.get(), LookedAt{.path = options.merges, .source = std::move(looked_at)});
   worker = std::make_unique<WorkerHandlers>(*engine, store->artifacts().inbox().string());
   artifacts = std::make_unique<ArtifactHandlers>(*engine, *store, *transfers, options.artifact_limits, *room, clock);
 }
@@ -292,7 +293,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, parts->Admit(address, options));
   // No store is made for nothing.
   if (std::error_code error; !std::filesystem::exists(options.store, error)) RETURN_IF_ERROR(MakeFree(address));
-  if (!options.merges.empty() && store::IsEmpty(options.store)) RETURN_IF_ERROR(CheckMergeIntoNew(options.merges));
+  if (!options.merges.empty() && store::IsEmpty(options.store)) {
+    ASSIGN_OR_RETURN(parts->looked_at, LookBeforeMerge(options.merges, options.stop));
+  }
   ASSIGN_OR_RETURN(parts->store, store::Store::Open(options.store, {.artifacts = options.artifacts, .copy = options.copy}));
   // Only whoever holds the store may take the address over from a predecessor.
   RETURN_IF_ERROR(MakeFree(address));

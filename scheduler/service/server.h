@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "proto/base/clock.h"
@@ -26,6 +27,7 @@ struct ServerOptions {
   bool for_a_moment = false;  // Who wants the store is not told to ask here.
   store::CopyWhen copy = store::CopyWhen::kNever;  // What is written to a copy is lost at the end, so nobody but who looks is to know of this one.
   std::string merges;  // The file of a store that this one will take over: where that cannot be, no store is made for it. Empty: none.
+  std::stop_token stop;  // Ends a start that takes long, as reading the store that is to be taken over does, with UNAVAILABLE.
   ArtifactLimits artifact_limits;
   EngineOptions engine;
   std::chrono::milliseconds between_looks{500};  // At a sweep that is watched; its end is told at once.

@@ -134,7 +134,9 @@ def test_what_cannot_be_merged_leaves_no_store_where_there_was_none(home):
     with sqlite3.connect(home.path / "newer.db") as newer:
         newer.execute("PRAGMA user_version = 999")
     newer.close()
-    for other, named in (("notes.db", "no store"), ("newer.db", "999")):
+    assert run_cli(home, "submit", "noop", "--store", "unsound.db").code == 0
+    harness.write(home.path / "unsound.db", "UPDATE sweeps SET jobs_queued = jobs_queued + 1")
+    for other, named in (("notes.db", "no store"), ("newer.db", "999"), ("unsound.db", "is not sound, nothing was merged")):
         assert_refused(run_cli(home, "store", "merge", other, "--store", "new.db"), 1, [other, named])
         assert list(home.path.glob("new.db*")) == []
 

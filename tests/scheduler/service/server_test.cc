@@ -198,14 +198,22 @@ TEST_F(ServerTest, NoStoreIsMadeForOneThatCannotBeMerged) {
   EXPECT_THAT(refusal(), HasSubstr("other.db")) << "a scheduler has it open";
   server_.reset();
 
-  const auto set_version = [&](int version) {
+  const auto change = [&](const std::string& sql) {
     absl::StatusOr<sql::Connection> db = sql::Connection::Open(other.store, sql::Mode::kReadWrite);
     ASSERT_TRUE(db.ok()) << db.status();
-    EXPECT_TRUE(db->Execute("PRAGMA user_version = " + std::to_string(version)).ok());
+    EXPECT_TRUE(db->Execute(sql).ok()) << sql;
   };
-  set_version(999);
+  change("PRAGMA user_version = 999");
   EXPECT_THAT(refusal(), HasSubstr("999"));
-  set_version(store::SchemaVersion());
+  change("PRAGMA user_version = " + std::to_string(store::SchemaVersion()));
+  change("UPDATE sweeps SET jobs_queued = jobs_queued + 1");
+  EXPECT_THAT(refusal(), HasSubstr("other.db' is not sound, nothing was merged: sweep ")) << "as the merge itself says it";
+  change("UPDATE sweeps SET jobs_queued = jobs_queued - 1");
+  std::stop_source gone;
+  gone.request_stop();
+  options.stop = gone.get_token();
+  EXPECT_EQ(refusal(), sql::Stopped().message()) << "whoever wanted it is gone";
+  options.stop = {};
   std::ofstream(folder_ / "notes.txt") << std::string(1000, 'x');
   options.merges = folder_ / "notes.txt";
   EXPECT_THAT(refusal(), HasSubstr("notes.txt' is no store: nothing was merged"));
@@ -213,6 +221,12 @@ TEST_F(ServerTest, NoStoreIsMadeForOneThatCannotBeMerged) {
   options.merges = other.store;
   Start(options);
   EXPECT_TRUE(std::filesystem::exists(options.store)) << "of one that can be merged";
+  v1::MergeStoreRequest merge;
+  merge.set_path(other.store);
+  EXPECT_FALSE(store::Store::Open(other.store, {}).ok()) << "held since it was looked at";
+  EXPECT_EQ(Call<v1::MergeStoreResponse>(&v1::Longreach::Stub::MergeStore, merge).jobs_added(), 4);
+  EXPECT_TRUE(store::Store::Open(other.store, {}).ok()) << "and free again";
+  EXPECT_EQ(Call<v1::MergeStoreResponse>(&v1::Longreach::Stub::MergeStore, merge).jobs_added(), 0) << "a second one opens it anew";
   // What it has already counts more than what was to come.
   server_.reset();
   options.merges = folder_ / "notes.txt";
