@@ -33,6 +33,19 @@ absl::Status CopyFile(const ArtifactFiles& from, ArtifactFiles& to, const std::s
   return absl::OkStatus();
 }
 
+// Whoever asks its scheduler, as one does otherwise, asks that one to merge itself.
+absl::Status HeldElsewhere(const absl::Status& refused, const std::filesystem::path& file) {
+  const auto address = refused.GetPayload(kHeldAt);
+  if (!address.has_value()) return refused;
+  const std::string at(*address);
+  absl::Status held = absl::FailedPreconditionError(
+      fmt::format("the store '{}' is held by another scheduler{}, and is merged while nobody has it open; stop that one, or merge a copy that it writes, which has all results but no files: "
+                  "'longreach store backup FILE{}'",
+                  file.string(), at.empty() ? "" : ", at " + at, at.empty() ? "" : " --scheduler " + at));
+  held.SetPayload(kHeldAt, *address);
+  return held;
+}
+
 }  // namespace
 
 struct MergeSource::Impl {
@@ -52,12 +65,12 @@ MergeSource::~MergeSource() = default;
 absl::StatusOr<MergeSource> MergeSource::OpenUnread(const std::filesystem::path& file, const std::filesystem::path& artifacts) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
-    return absl::NotFoundError(fmt::format("there is no store '{}' to merge", file.string()));
+    return absl::NotFoundError(fmt::format("there is no store '{}' to merge; name the file of the store to take over", file.string()));
   }
   auto impl = std::make_unique<Impl>();
   std::filesystem::path real = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
   if (const absl::Status database = RefuseWhatIsNoDatabase(real); !database.ok()) {
-    return absl::FailedPreconditionError(fmt::format("'{}' is no store: nothing was merged, and nothing is beside it", file.string()));
+    return absl::FailedPreconditionError(fmt::format("'{}' is no store: nothing was merged, and it was left as it is; name the file of the store to take over", file.string()));
   }
   LockToWrite to_write = LockToWrite::Take(real);
   std::filesystem::path folder = artifacts;
@@ -67,7 +80,7 @@ absl::StatusOr<MergeSource> MergeSource::OpenUnread(const std::filesystem::path&
     real = impl->copy->file();
     folder = impl->copy->artifacts().folder();
   } else {
-    RETURN_IF_ERROR(to_write.status);
+    if (!to_write.status.ok()) return HeldElsewhere(to_write.status, file);
     impl->lock = std::move(to_write.lock);
   }
   // Not read-only: after a crash its log must be taken in before it can be read.

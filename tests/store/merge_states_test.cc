@@ -1,4 +1,5 @@
 // What another store may be in the middle of when it is taken over, and what it is refused for.
+#include "store/file_lock.h"
 #include "tests/store/merge_fixture.h"
 
 namespace longreach::store {
@@ -107,6 +108,11 @@ TEST_F(MergeTest, OurJobsThatDoNotFollowTheirSweepYetDoSoAfterwards) {
 
 TEST_F(MergeTest, AStoreThatIsHeldForeignNewerOrAbsentIsRefused) {
   EXPECT_EQ(MergeSource::Open(folder_ / "theirs.db").status().code(), absl::StatusCode::kFailedPrecondition) << "held";
+  theirs_->store->ListensAt("localhost:7070");
+  const absl::Status held = MergeSource::Open(folder_ / "theirs.db").status();
+  EXPECT_THAT(std::string(held.message()), HasSubstr("theirs.db' is held by another scheduler, at localhost:7070, and is merged while nobody has it open"));
+  EXPECT_THAT(std::string(held.message()), HasSubstr("'longreach store backup FILE --scheduler localhost:7070'")) << "asking it to merge itself is no way";
+  EXPECT_TRUE(held.GetPayload(kHeldAt).has_value());
   EXPECT_EQ(MergeSource::Open(folder_ / "ours.db").status().code(), absl::StatusCode::kFailedPrecondition) << "ourselves";
   EXPECT_EQ(MergeSource::Open(folder_ / "none.db").status().code(), absl::StatusCode::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "none.db"));
