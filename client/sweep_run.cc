@@ -10,6 +10,7 @@
 #include "client/commands/other_tests.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
+#include "client/data_fit.h"
 #include "client/output/text.h"
 #include "client/watcher.h"
 #include "proto/base/resources.h"
@@ -78,7 +79,8 @@ absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options) 
                     "leave the worker's options out, or name a --store FILE to run the sweep on this machine");
 }
 
-absl::StatusOr<std::optional<int>> EnsureData(Session& session, const v1::Plan& plan, const WorkerOptions& options, const InterruptScope& interrupt) {
+absl::StatusOr<std::optional<int>> EnsureData(Session& session, const v1::SweepSpec& sweep, const v1::Plan& plan, const WorkerOptions& options,
+                                              const InterruptScope& interrupt) {
   for (const std::string& name : plan.data_sets()) {
     std::vector<std::string> arguments = {"data", "ensure", name};
     if (!options.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options.data_folder});
@@ -88,7 +90,7 @@ absl::StatusOr<std::optional<int>> EnsureData(Session& session, const v1::Plan& 
     if (interrupt.count() > 0) return interrupt.exit_code();
     if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
   }
-  return std::optional<int>();
+  return CheckDataFits(session, sweep, plan, options, interrupt);
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
@@ -110,7 +112,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Prepare() {
   plan.set_dry_run(true);
   ASSIGN_OR_RETURN(const v1::SubmitSweepResponse planned, connection_.Call(&Connection::Stub::SubmitSweep, plan, std::chrono::minutes(10)));
   if (planned.plan().done() == planned.plan().jobs()) return std::optional<int>();
-  ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session_, planned.plan(), options_.worker, interrupt_));
+  ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session_, submission_.spec(), planned.plan(), options_.worker, interrupt_));
   if (missing.has_value()) return missing;
   RETURN_IF_ERROR(StartWorkers());
   return AwaitWorkers();

@@ -26,8 +26,9 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options);
 absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options);
 
 // Has the worker's program look for the data sets that a plan's jobs read, and make those that it can. An exit code: one is missing, or the user
-// has ended it.
-absl::StatusOr<std::optional<int>> EnsureData(Session& session, const v1::Plan& plan, const WorkerOptions& options, const InterruptScope& interrupt);
+// has ended it. Errors of CheckDataFits(): they are not what the sweep asks of them.
+absl::StatusOr<std::optional<int>> EnsureData(Session& session, const v1::SweepSpec& sweep, const v1::Plan& plan, const WorkerOptions& options,
+                                              const InterruptScope& interrupt);
 
 struct SweepRunOptions {
   bool retry_failed = false;  // Jobs that have failed get another chance first.

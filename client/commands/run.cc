@@ -14,6 +14,7 @@
 #include "client/interrupt.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/spec/parts.h"
 #include "client/sweep_run.h"
 #include "client/watcher.h"
 
@@ -65,7 +66,7 @@ class RunCommand final : public Command {
     ASSIGN_OR_RETURN(const std::vector<v1::Plan> plans, CheckParts(*connection, sweeps));
     InterruptScope interrupt;
     if (session.embedded() != nullptr && !data_seen_to_) {
-      ASSIGN_OR_RETURN(missing, EnsureAll(session, plans, interrupt));
+      ASSIGN_OR_RETURN(missing, EnsureAll(session, sweeps, plans, interrupt));
       if (missing.has_value()) return *missing;
     }
     PartsOutput output(session, sweeps.size() > 1);
@@ -91,7 +92,8 @@ class RunCommand final : public Command {
   // The exit code of a sweep that cannot run here, where that is seen before a store is made for it.
   absl::StatusOr<std::optional<int>> CheckBeforeStore(Session& session, const std::vector<LoadedSweep>& sweeps);
   // Hours of one part are not for nothing because another's data are missing.
-  absl::StatusOr<std::optional<int>> EnsureAll(Session& session, const std::vector<v1::Plan>& plans, const InterruptScope& interrupt);
+  absl::StatusOr<std::optional<int>> EnsureAll(Session& session, const std::vector<LoadedSweep>& sweeps, const std::vector<v1::Plan>& plans,
+                                               const InterruptScope& interrupt);
   absl::Status PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& output);
 
   SpecArguments spec_;
@@ -111,13 +113,19 @@ absl::StatusOr<std::optional<int>> RunCommand::CheckBeforeStore(Session& session
     ASSIGN_OR_RETURN(const std::optional<int> ended, TryWorkerBeforeStore(session, /*embed_by_default=*/true, worker_options_, interrupt));
     if (ended.has_value()) return ended;
   }
-  return EnsureAll(session, plans, interrupt);
+  return EnsureAll(session, sweeps, plans, interrupt);
 }
 
-absl::StatusOr<std::optional<int>> RunCommand::EnsureAll(Session& session, const std::vector<v1::Plan>& plans, const InterruptScope& interrupt) {
-  for (const v1::Plan& plan : plans) {
-    ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session, plan, worker_options_, interrupt));
-    if (missing.has_value()) return missing;
+absl::StatusOr<std::optional<int>> RunCommand::EnsureAll(Session& session, const std::vector<LoadedSweep>& sweeps, const std::vector<v1::Plan>& plans,
+                                                         const InterruptScope& interrupt) {
+  const bool of_each = plans.size() == sweeps.size();  // Else what the data sets are is asked when each sweep is submitted.
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const absl::StatusOr<std::optional<int>> missing = EnsureData(session, of_each ? sweeps[i].file.spec : v1::SweepSpec(), plans[i], worker_options_, interrupt);
+    if (!missing.ok()) {
+      const absl::Status refusal = of_each ? sweeps[i].file.places.WithPlace(missing.status()) : missing.status();
+      return of_each && sweeps.size() > 1 ? InPart(refusal, sweeps[i]) : refusal;
+    }
+    if (missing->has_value()) return missing;
   }
   return std::optional<int>();
 }

@@ -47,6 +47,37 @@ TEST_F(BeforeStoreTest, DataThatAreNotThereMakeNoStore) {
   EXPECT_FALSE(std::filesystem::exists(store()));
 }
 
+TEST_F(BeforeStoreTest, DataThatAreNotWhatTheSweepAsksOfThemMakeNoStore) {
+  SetScheduler(MakesItsFile());
+  const std::string file = runtime_.Write("sweep.yaml",
+                                          "name: x\n"
+                                          "experiment: llama\n"
+                                          "data: corpus\n"
+                                          "axes: {task: tokens, encoding: rope, learning_rate: 0.1, seed: 0..2}\n"
+                                          "model: {folder: tiny, layers: 3}\n"
+                                          "training: {steps: 0}\n"
+                                          "systems:\n"
+                                          "  - {name: all, with: {evaluation: {longbench: bench}}}\n"
+                                          "  - {name: some, with: {evaluation: {longbench: bench, longbench_tasks: [trec]}}}\n"
+                                          "  - {name: again, with: {evaluation: {longbench: bench, lengths: 7}}}\n"
+                                          "  - {name: nope, with: {axes: {encoding: none}, model: {folder: other}}}\n");
+  for (const char* name : {"bench", "corpus", "tiny"}) fake_.plan.add_data_sets(name);  // What reads 'other' is done.
+  SetWorker("case \"$*\" in *'data fit'*) echo fits; echo \"error: evaluation.longbench_tasks: 'bench' has no trec; ask for others\" >&2; exit 2 ;; esac\n");
+
+  const Outcome outcome = Run({"run", file, "--store", store(), "--data-folder", "/tmp/sets"});
+
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("error: " + file + ":9:")) << "the second need is that of the second system";
+  EXPECT_THAT(outcome.err, HasSubstr("systems.some: evaluation.longbench_tasks: 'bench' has no trec; ask for others\n  nothing was submitted\n"));
+  const std::string need = R"({"experiment":"llama","encoding":"rope","model":{"layers":3,"folder":"tiny"},"evaluation":{"longbench":"bench")";
+  EXPECT_EQ(LastLine("worker.calls"), "data fit --data-folder /tmp/sets " + need + "}} " + need + R"(,"longbench_tasks":["trec"]}})" + "\n")
+      << "each once, and not what no open job reads";
+  EXPECT_FALSE(std::filesystem::exists(store()));
+
+  SetWorker("exit 0\n");
+  EXPECT_EQ(Run({"run", file, "--store", store()}).code, kFailed) << "a worker that ends at once: it has come to that";
+}
+
 TEST_F(BeforeStoreTest, AWorkerThatIsMissingOrCannotRunMakesNoStore) {
   SetScheduler(MakesItsFile());
   const Outcome missing = Run({"run", "table-b1", "--store", store()});

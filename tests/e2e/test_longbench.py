@@ -181,13 +181,25 @@ def test_what_a_machine_cannot_do_is_said_before_anything_is_computed(home):
     (home.path / "wordless/tokenizer.model").unlink()
     imported(home, "model", home.path / "wordless", "--name", "wordless", "--nope")
     assert (source / "wordless/config.json").exists()
-    for change, said in [({"bench": "few", "tests": ", longbench_tasks: [trec, lcc]"}, "the data set 'few' has no trec; ask for those that it has"),
-                         ({"folder": "wordless"}, "tokenizer.model")]:
+    for change, code, said in [({"bench": "few", "tests": ", longbench_tasks: [trec, lcc]"}, 2, "the data set 'few' has no trec; ask for those that it has"),
+                               ({"bench": "few"}, 2, "the data set 'few' has no "),
+                               ({"folder": "wordless"}, 1, "tokenizer.model")]:
         ended = run_one(home, **change)
-        assert ended.code == 1, ended
-        ((failure,),) = query(home.path / "refused.db", "SELECT failure FROM jobs ORDER BY num DESC LIMIT 1")
-        assert said in failure, failure
-        assert not query(home.path / "refused.db", "SELECT 1 FROM measurements")
+        assert ended.code == code and ended.err.startswith("error: ") and said in ended.err and "nothing was submitted" in ended.err, ended
+        assert list(home.path.glob("refused.db*")) == [], "no store was made for it"
+    ended = run_one(home, tests=", longbench_tasks: [lcc]", bench="few")
+    assert ended.code == 0, ended
+
+    # Where the worker is elsewhere, the job says it.
+    scheduler = Scheduler(home, store="elsewhere.db")
+    Worker(home, scheduler)
+    (home.path / "elsewhere.yaml").write_text((home.path / "one.yaml").read_text().replace("[lcc]", "[trec, lcc]"))
+    assert run_cli(home, "submit", home.path / "elsewhere.yaml", scheduler=scheduler).code == 0
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 1
+    ((failure,),) = query(scheduler.store, "SELECT failure FROM jobs")
+    assert "evaluation.longbench_tasks: the data set 'few' has no trec; ask for those that it has" in failure, failure
+    assert not query(scheduler.store, "SELECT 1 FROM measurements")
+    scheduler.kill()
 
 
 def test_files_that_are_not_as_published_are_refused(home):

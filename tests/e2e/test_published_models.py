@@ -3,6 +3,7 @@ and tuned. The model is the golden set's, whose losses transformers computed."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import struct
 
@@ -202,7 +203,6 @@ def test_what_does_not_go_together_is_said_by_the_job(home):
     imported(home, "tokens", "--test", home.path / "text", "--tokenizer", TOKENIZER, "--name", "pieces")
     # After a third one the worker would be put aside.
     cases = [
-        ({"encoding": "none"}, "'rotary' has rotary positions; take 'rope', or import it with --nope"),
         ({"data": "pieces"}, "the tokens of 'pieces' are of a vocabulary of 900, and the model of 'rotary' has 256"),
     ]
     systems = "".join(SYSTEM.format(name=f"s{number}", **{**PLAIN, **change}) for number, (change, _) in enumerate(cases))
@@ -212,6 +212,14 @@ def test_what_does_not_go_together_is_said_by_the_job(home):
     failures = {job["systems"][0]: job["failure"] for job in jobs}
     for number, (_, said) in enumerate(cases):
         assert said in failures[f"s{number}"]
+
+
+def test_what_the_model_here_is_not_is_said_before_a_store_is_made(home):
+    systems = SYSTEM.format(name="fits", **PLAIN) + SYSTEM.format(name="not", **{**PLAIN, "encoding": "none"})
+    ended = run_systems(home, "not-made.db", systems)
+    assert ended.code == 2, ended
+    assert re.match(r"error: \S+tiny.yaml:\d+:\d+: systems.not: axes.encoding: 'none', and the model of 'rotary' has rotary positions; take 'rope'", ended.err), ended
+    assert list(home.path.glob("not-made.db*")) == []
 
 
 @pytest.mark.parametrize("change, said", [

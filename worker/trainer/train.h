@@ -240,6 +240,10 @@ absl::StatusOr<PackResult> Train(const PackRequest& request, Observer& observer)
 // Checks settings without training: what Train() would refuse.
 absl::Status Validate(const PackSettings& settings);
 
+// What settings ask of their published model and its LongBench tasks beyond that these are there, as Train() refuses it: a model without positions for
+// 'rope', a task that the data set lacks. Reads what is said of data sets and models, and none of their contents. OK where there is no model.folder. Errors of Train().
+absl::Status CheckPublished(const PackSettings& settings, const DataSource& data);
+
 // A published model as Hugging Face keeps it.
 struct ModelFolder {
   std::vector<std::string> files;  // Those that belong to it: configuration, weights and, where it is there, the tokenizer.

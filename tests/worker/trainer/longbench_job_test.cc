@@ -102,6 +102,7 @@ TEST_F(LongBenchJobTest, BitsDependOnNoThreadAndSignsOfLifeComeWithEveryToken) {
 }
 
 TEST_F(LongBenchJobTest, WhatCannotBeAskedIsRefusedBeforeAnythingIsComputed) {
+  absl::Status before;  // As whoever is to submit such a job is told.
   const auto refusal = [&](const std::function<void(PackRequest&)>& change) {
     PackRequest request = RequestOf("refused");
     change(request);
@@ -109,11 +110,18 @@ TEST_F(LongBenchJobTest, WhatCannotBeAskedIsRefusedBeforeAnythingIsComputed) {
     const absl::Status status = Train(request, observer).status();
     EXPECT_FALSE(status.ok());
     EXPECT_EQ(observer.last.lengths_done, 0);
+    before = CheckPublished(request.settings, request.data);
     return std::string(status.message());
   };
   EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench_tasks = {"qasper", "trec"}; }), HasSubstr("the data set 'bench' has no qasper"));
+  EXPECT_EQ(before.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(before.message()), HasSubstr("the data set 'bench' has no qasper; ask for those that it has, or import it with them under another name"));
   EXPECT_THAT(refusal([](PackRequest& r) { r.settings.model.folder = "wordless"; }), HasSubstr("tokenizer.model"));
+  EXPECT_THAT(std::string(before.message()), HasSubstr("the model 'wordless' was imported without tokenizer.model"));
   EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench = "corpus"; }), HasSubstr("'longbench' is needed"));
+  EXPECT_THAT(std::string(before.message()), HasSubstr("'longbench' is needed"));
+  const PackRequest good = RequestOf("good");
+  EXPECT_TRUE(CheckPublished(good.settings, good.data).ok());
   EXPECT_THAT(refusal([](PackRequest& r) { r.data.longbench_sha256 = std::string(64, '0'); }), HasSubstr("has other bytes"));
   EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench_tasks = {"passage_count", "trec"}; }), HasSubstr("'trec' does not follow 'passage_count'"));
   EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench_tasks = {"gossip"}; }), HasSubstr("'gossip' is no task of LongBench"));

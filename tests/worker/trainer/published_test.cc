@@ -137,6 +137,9 @@ TEST_F(PublishedTest, WhatTheFolderIsNotIsRefused) {
   request = RequestOf("plain", "refused");
   request.settings.model.heads = 8;
   EXPECT_THAT(Refusal(request), HasSubstr("model.heads: 8, and config.json of 'plain' says 4"));
+  EXPECT_EQ(CheckPublished(request.settings, request.data).message(), Refusal(request)) << "known without training";
+  request.settings.model.heads = 0;
+  EXPECT_TRUE(CheckPublished(request.settings, request.data).ok());
   request = RequestOf("plain", "refused");
   request.settings.task = "bytes";
   EXPECT_THAT(Refusal(request), HasSubstr("which reads tokens"));

@@ -18,39 +18,44 @@ namespace {
 // Models go on with the next dialogue, so an answer ends with its line, which has something in it.
 constexpr std::string_view kEndsWithItsLine = "samsum";
 
+std::string FileOf(const longbench::Task& task) { return Text(task.name, ".jsonl"); }
+
 double MeanOf(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LongBenchStudy>> LongBenchStudy::Of(const PackRequest& request, int threads) {
-  std::unique_ptr<LongBenchStudy> study(new LongBenchStudy(request, threads));
+absl::StatusOr<std::vector<const longbench::Task*>> AskedLongBenchTasks(const PackRequest& request) {
   const PackSettings::Evaluation& tests = request.settings.evaluation;
-  const std::filesystem::path place = DataSetPlace(request, tests.longbench);
   ASSIGN_OR_RETURN(const data::Manifest manifest,
-                   data::ReadDataSet(place.parent_path(), tests.longbench, request.data.longbench_sha256, data::Kind::kLongBench));
+                   data::ReadDataSet(DataSetPlace(request, tests.longbench).parent_path(), tests.longbench, request.data.longbench_sha256, data::Kind::kLongBench));
   const auto is_asked = [&](std::string_view task) {
     return tests.longbench_tasks.empty() || std::ranges::find(tests.longbench_tasks, task) != tests.longbench_tasks.end();
   };
+  std::vector<const longbench::Task*> asked;
   std::vector<std::string> missing;
   for (const longbench::Task& task : catalog::kLongBenchTasks) {
     if (!is_asked(task.name)) continue;
-    const std::string file = Text(task.name, ".jsonl");
-    if (std::ranges::find(manifest.files, file, &data::FileEntry::name) == manifest.files.end()) {
-      missing.emplace_back(task.name);
-      continue;
-    }
-    Asked asked{.task = &task, .file = {}, .samples = 0};
-    ASSIGN_OR_RETURN(asked.file, data::LongBenchFile::Open(place / file));
+    if (std::ranges::find(manifest.files, FileOf(task), &data::FileEntry::name) == manifest.files.end()) missing.emplace_back(task.name);
+    else asked.push_back(&task);
+  }
+  if (missing.empty()) return asked;
+  return absl::InvalidArgumentError(Text("evaluation.longbench_tasks: the data set '", tests.longbench, "' has no ", Join(missing, ", "),
+                                         "; ask for those that it has, or import it with them under another name"));
+}
+
+absl::StatusOr<std::unique_ptr<LongBenchStudy>> LongBenchStudy::Of(const PackRequest& request, int threads) {
+  std::unique_ptr<LongBenchStudy> study(new LongBenchStudy(request, threads));
+  const PackSettings::Evaluation& tests = request.settings.evaluation;
+  ASSIGN_OR_RETURN(const std::vector<const longbench::Task*> tasks, AskedLongBenchTasks(request));
+  for (const longbench::Task* const task : tasks) {
+    Asked asked{.task = task, .file = {}, .samples = 0};
+    ASSIGN_OR_RETURN(asked.file, data::LongBenchFile::Open(DataSetPlace(request, tests.longbench) / FileOf(*task)));
     asked.samples = static_cast<int>(asked.file.samples());
     if (tests.longbench_samples > 0) asked.samples = std::min(asked.samples, tests.longbench_samples);
     study->samples_ += asked.samples;
     study->tasks_.push_back(std::move(asked));
-  }
-  if (!missing.empty()) {
-    return absl::InvalidArgumentError(Text("evaluation.longbench_tasks: the data set '", tests.longbench, "' has no ", Join(missing, ", "),
-                                           "; ask for those that it has, or import it with them"));
   }
   ASSIGN_OR_RETURN(study->tokenizer_, PublishedTokenizer(request));
   study->eos_ = request.settings.model.config->eos;

@@ -16,6 +16,9 @@
 
 namespace longreach::trainer {
 
+// The tasks that are asked, in the catalog's order. Errors as LongBenchStudy::Of() has them of the data set.
+absl::StatusOr<std::vector<const longbench::Task*>> AskedLongBenchTasks(const PackRequest& request);
+
 class LongBenchStudy {
  public:
   // The request has gone through ReadPublished(). Nothing is computed yet.

@@ -13,6 +13,7 @@
 #include "worker/tokenizer/sentence_pieces.h"
 #include "worker/trainer/caught.h"
 #include "worker/trainer/llama/folder.h"
+#include "worker/trainer/llama/longbench_study.h"
 
 namespace longreach::trainer {
 
@@ -96,14 +97,27 @@ absl::Status ReadPublished(PackRequest& request) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTokenizer(const PackRequest& request) {
+  const std::string& name = request.settings.model.folder;
+  std::error_code error;
+  if (std::filesystem::exists(DataSetPlace(request, name) / kTokenizer, error)) return absl::OkStatus();
+  return absl::FailedPreconditionError(Text("the model '", name, "' was imported without ", kTokenizer,
+                                            ", and passkeys and LongBench need it; import it under another name from a folder that has it"));
+}
+
+absl::Status CheckPublished(const PackSettings& settings, const DataSource& data) {
+  if (settings.model.folder.empty()) return absl::OkStatus();
+  PackRequest request{.settings = settings, .members = {}, .folder = {}, .data = data};
+  RETURN_IF_ERROR(ReadPublished(request));
+  const PackSettings::Evaluation& tests = settings.evaluation;
+  if (!tests.longbench.empty() || !tests.passkey_lengths.empty()) RETURN_IF_ERROR(CheckTokenizer(request));
+  return tests.longbench.empty() ? absl::OkStatus() : AskedLongBenchTasks(request).status();
+}
+
 absl::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> PublishedTokenizer(const PackRequest& request) {
   const PackSettings::Model& model = request.settings.model;
   if (!model.config) return nullptr;
-  std::error_code error;
-  if (!std::filesystem::exists(DataSetPlace(request, model.folder) / kTokenizer, error)) {
-    return absl::FailedPreconditionError(Text("the model '", model.folder, "' was imported without ", kTokenizer,
-                                              ", and passkeys and LongBench need it; import it under another name from a folder that has it"));
-  }
+  RETURN_IF_ERROR(CheckTokenizer(request));
   ASSIGN_OR_RETURN(std::unique_ptr<tokenizer::Tokenizer> tokenizer,
                    tokenizer::TokenizerOfFolder(DataSetPlace(request, model.folder), {.vocabulary = model.config->vocabulary, .bos = model.config->bos}));
   return tokenizer;
