@@ -65,6 +65,15 @@ absl::StatusOr<Life> Fail(const Life& before, Attempt attempt, bool alone, std::
   return after;
 }
 
+absl::StatusOr<Life> Refuse(const Life& before, Attempt attempt, std::string reason) {
+  RETURN_IF_ERROR(CheckHolds(before, attempt));
+  Life after = before;
+  ++after.failures;
+  after.state = Failed{reason};
+  after.reason = std::move(reason);
+  return after;
+}
+
 absl::StatusOr<Life> Lose(const Life& before, Attempt attempt, std::string reason) {
   RETURN_IF_ERROR(CheckHolds(before, attempt));
   Life after = before;

@@ -1,7 +1,7 @@
 // The life of one job, as pure functions: the state before and what happened in, the state after out.
 //
 //   Waiting --MakeReady--> Queued --Grant--> Leased --Succeed--> Succeeded
-//   Leased --Fail, Lose, GiveBack--> Queued     Leased --Fail, Lose, none left--> Failed
+//   Leased --Fail, Lose, GiveBack--> Queued     Leased --Fail, Lose, none left; Refuse--> Failed
 //   Waiting, Queued --FailInput--> Failed       Failed --Retry--> Queued or Waiting
 //   any but Succeeded --Cancel--> Cancelled --Revive--> Queued or Waiting
 //
@@ -42,6 +42,9 @@ absl::StatusOr<Life> Succeed(const Life& before, Attempt attempt);
 
 // The attempt failed. Counts only when the job was `alone` in its pack: of several, nobody knows the culprit.
 absl::StatusOr<Life> Fail(const Life& before, Attempt attempt, bool alone, std::string reason);
+
+// The attempt failed, as any other would: the job fails at once.
+absl::StatusOr<Life> Refuse(const Life& before, Attempt attempt, std::string reason);
 
 // The attempt's worker is gone or was silent for too long.
 absl::StatusOr<Life> Lose(const Life& before, Attempt attempt, std::string reason);

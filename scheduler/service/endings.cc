@@ -8,6 +8,7 @@
 
 #include "proto/catalog/catalog.h"
 #include "proto/types/input_failure.h"
+#include "proto/types/refusal.h"
 #include "proto/types/words.h"
 #include "scheduler/core/health.h"
 #include "scheduler/core/job_life.h"
@@ -218,14 +219,16 @@ absl::Status EndFailed(sql::Transaction& tx, const store::AttemptRow& attempt, c
                        Effects& effects) {
   ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, OwnJobs(tx, attempt.id));
   const std::string detail = report.detail().empty() ? "the worker gave no reason" : OneLine(report.detail());
+  // All of a pack are: they differ in learning rate and seed alone.
+  const bool everywhere = detail.starts_with(kRefusedEverywhere);
   const bool alone = attempt.members == 1;
   const std::vector<int64_t> groups = core::SplitGroups(Attempt{attempt.id}, jobs.size());
   for (size_t i = 0; i < jobs.size(); ++i) {
     ASSIGN_OR_RETURN(core::Life before, LifeOf(jobs[i], attempt.worker));
-    ASSIGN_OR_RETURN(core::Life after, core::Fail(before, Attempt{attempt.id}, alone, detail));
-    RETURN_IF_ERROR(WriteRelease(tx, jobs[i], attempt.id, after, alone ? jobs[i].split_group : groups[i], effects));
+    ASSIGN_OR_RETURN(core::Life after, everywhere ? core::Refuse(before, Attempt{attempt.id}, detail) : core::Fail(before, Attempt{attempt.id}, alone, detail));
+    RETURN_IF_ERROR(WriteRelease(tx, jobs[i], attempt.id, after, alone || everywhere ? jobs[i].split_group : groups[i], effects));
   }
-  RETURN_IF_ERROR(NoteFailure(tx, attempt, jobs, detail, effects));
+  if (!everywhere) RETURN_IF_ERROR(NoteFailure(tx, attempt, jobs, detail, effects));
   return End(tx, attempt, Outcome::kFailed, detail, report.engine(), now, effects);
 }
 

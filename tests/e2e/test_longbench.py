@@ -196,8 +196,9 @@ def test_what_a_machine_cannot_do_is_said_before_anything_is_computed(home):
     (home.path / "elsewhere.yaml").write_text((home.path / "one.yaml").read_text().replace("[lcc]", "[trec, lcc]"))
     assert run_cli(home, "submit", home.path / "elsewhere.yaml", scheduler=scheduler).code == 0
     assert run_cli(home, "wait", "last", scheduler=scheduler).code == 1
-    ((failure,),) = query(scheduler.store, "SELECT failure FROM jobs")
-    assert "evaluation.longbench_tasks: the data set 'few' has no trec; ask for those that it has" in failure, failure
+    ((failure, attempts),) = query(scheduler.store, "SELECT failure, (SELECT count(*) FROM attempts) FROM jobs")
+    assert failure.startswith("refused, as any worker would: evaluation.longbench_tasks: the data set 'few' has no trec; ask for those that it has"), failure
+    assert attempts == 1, "it cannot pass"
     assert not query(scheduler.store, "SELECT 1 FROM measurements")
     scheduler.kill()
 

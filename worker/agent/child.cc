@@ -23,6 +23,7 @@
 
 #include "proto/base/utf8.h"
 #include "proto/catalog/encoding_name.h"
+#include "proto/types/refusal.h"
 #include "proto/types/words.h"
 #include "worker/agent/crash_notice.h"
 #include "worker/agent/file_cache.h"
@@ -246,12 +247,19 @@ v1::PackFinished FinishedOf(const v1::StartPack& start, const trainer::PackResul
   return finished;
 }
 
-std::string DetailOf(const absl::Status& status) {
-  const bool refused = status.code() == absl::StatusCode::kInvalidArgument;
-  std::string detail = (refused ? "refused: " : "") + std::string(status.message());
+std::string DetailOf(const absl::Status& status, bool everywhere = false) {
+  const std::string_view refused = everywhere ? kRefusedEverywhere : status.code() == absl::StatusCode::kInvalidArgument ? "refused: " : "";
+  std::string detail = std::string(refused) + std::string(status.message());
   std::replace(detail.begin(), detail.end(), '\n', ' ');
   if (detail.size() > 500) detail.resize(500);
   return ValidUtf8(detail);
+}
+
+// The lease names the bytes of the data sets, so another worker finds in them what this one has found.
+bool IsRefusedEverywhere(const absl::Status& failure, const v1::StartPack& start) {
+  if (failure.code() != absl::StatusCode::kInvalidArgument) return false;
+  const absl::StatusOr<trainer::PackRequest> request = RequestOf(start);
+  return request.ok() && absl::IsInvalidArgument(trainer::CheckPublished(request->settings, request->data));
 }
 
 absl::StatusOr<trainer::PackResult> TrainPack(const v1::StartPack& start, const AttemptLog& log, PipeObserver& observer) {
@@ -283,7 +291,7 @@ bool RunPack(const v1::StartPack& start, bool alone, ChildPipe& pipe) {
     log.Line(fmt::format("{} at step {}", result->stopped ? "stopped" : "finished", result->step));
   } else {
     message.mutable_failed()->set_attempt(start.attempt());
-    message.mutable_failed()->set_detail(DetailOf(result.status()));
+    message.mutable_failed()->set_detail(DetailOf(result.status(), IsRefusedEverywhere(result.status(), start)));
     log.Line(fmt::format("failed: {}", message.failed().detail()));
     message.mutable_failed()->set_child_ends(EndsTheChild(result.status(), start, alone));
   }

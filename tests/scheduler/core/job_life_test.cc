@@ -86,6 +86,13 @@ TEST(JobLifeTest, AFailureInCompanyCountsOnNobody) {
   EXPECT_EQ(after, (Life{.state = Queued{}, .failures = 1, .losses = 2, .reason = "crashed"}));
 }
 
+TEST(JobLifeTest, WhatAnyWorkerWouldRefuseFailsAtOnce) {
+  const Life after = *Refuse(LeasedLife(), kOurs, "no such task");
+
+  EXPECT_EQ(after, (Life{.state = Failed{"no such task"}, .failures = 2, .losses = 2, .reason = "no such task"}));
+  EXPECT_EQ(Refuse(LeasedLife(), kOther, "no such task").status().code(), absl::StatusCode::kAborted);
+}
+
 TEST(JobLifeTest, LossesCountApartAndTheTenthFailsTheJob) {
   Life life = {.state = Queued{}, .failures = 2};
   for (int i = 1; i <= kMaxLosses; ++i) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "proto/types/refusal.h"
 #include "tests/scheduler/service/engine_fixture.h"
 #include "tests/support/status.h"
 
@@ -104,6 +105,20 @@ TEST_F(EngineFailedWorkTest, WhatFailedAloneIsTriedAgainAfterAllElse) {
   EXPECT_THAT(seeds, ElementsAre(0, 1, 2));
   EXPECT_THAT(worker.Sync().refused(), HasSubstr(kPutAside));
   EXPECT_EQ(Counts("s").failed(), 0);
+}
+
+TEST_F(EngineFailedWorkTest, WhatAnyWorkerWouldRefuseIsTriedOnceAndBlamesNobody) {
+  SubmitPacks("s", {"rope", "alibi", "none", "relative"}, 4);
+  TestWorker worker = Worker("a");
+  for (int i = 0; i < 4; ++i) {
+    worker.Fail(worker.Take(), std::string(kRefusedEverywhere) + "encoding: 'rope', and the model was trained without positions");
+    Hand(worker);
+  }
+  EXPECT_EQ(Counts("s").failed(), 16) << "whole packs, as their jobs have the same settings";
+
+  SubmitPacks("other", {"sin_cos"}, 1);
+  DoIt(worker, worker.Take());
+  EXPECT_EQ(Counts("other").succeeded(), 1) << "the worker goes on";
 }
 
 TEST_F(EngineFailedWorkTest, OneBadJobFailsByItself) {
