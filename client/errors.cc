@@ -7,6 +7,20 @@
 #include "proto/base/text.h"
 
 namespace longreach::client {
+namespace {
+
+// What somebody wrote may be megabytes, and is named by its beginning and end.
+std::string Shortened(const std::string& text) {
+  constexpr size_t kMost = 8000, kHead = 6000, kTail = 1000;  // What comes from a scheduler is shorter.
+  if (text.size() <= kMost) return text;
+  const auto whole = [&text](size_t at) {  // No character is cut.
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) ++at;
+    return at;
+  };
+  return text.substr(0, whole(kHead)) + " [...] " + text.substr(whole(text.size() - kTail));
+}
+
+}  // namespace
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
@@ -43,9 +57,9 @@ ErrorText SplitError(const absl::Status& status) {
 
 std::string FormatError(const absl::Status& status) {
   const ErrorText text = SplitError(status);
-  std::string out = fmt::format("error: {}\n", Printable(text.message));
+  std::string out = fmt::format("error: {}\n", Shortened(Printable(text.message)));
   if (!text.hint.empty()) {
-    for (const std::string& line : Split(text.hint, '\n')) out += fmt::format("  {}\n", Printable(line));
+    for (const std::string& line : Split(text.hint, '\n')) out += fmt::format("  {}\n", Shortened(Printable(line)));
   }
   return out;
 }

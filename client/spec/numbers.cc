@@ -135,7 +135,12 @@ absl::StatusOr<NumberRange> ParseWholeRange(std::string_view text, int64_t least
   ASSIGN_OR_RETURN(const int64_t last, ParseWhole(texts.last, least, most));
   int64_t step = 1;
   if (texts.step) {
-    ASSIGN_OR_RETURN(step, ParseWhole(*texts.step, 1, std::numeric_limits<int64_t>::max()));
+    const absl::StatusOr<int64_t> given = ParseWhole(*texts.step, 1, std::numeric_limits<int64_t>::max());
+    if (!given.ok()) {
+      const ErrorText why = SplitError(given.status());
+      return UsageError(fmt::format("the step of the range {}: {}", Printable(text), why.message), why.hint);
+    }
+    step = *given;
   }
   if (first > last) return EmptyRange(texts);
   // Not last - first + 1 at once: that may overflow.

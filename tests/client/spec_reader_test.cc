@@ -144,7 +144,7 @@ TEST(SpecReaderTest, RefusesValuesThatTheirFieldDoesNotAdmit) {
   EXPECT_THAT(Refusal("axes: {learning_rate: inf}"), HasSubstr("is not a finite number"));
   EXPECT_THAT(Refusal("axes: {learning_rate: 1e999}"), HasSubstr("1e999 is out of range\n  numbers go from"));
   EXPECT_THAT(Refusal("axes: {seed: 5..2}"), HasSubstr("the range 5..2 is empty"));
-  EXPECT_THAT(Refusal("axes: {seed: 0..10:0}"), HasSubstr("0 is out of range"));
+  EXPECT_THAT(Refusal("axes: {seed: 0..10:0}"), HasSubstr("the step of the range 0..10:0: 0 is out of range"));
   EXPECT_THAT(Refusal("axes: {seed: 0..10:2.5}"), HasSubstr("'2.5' is not a whole number"));
   EXPECT_THAT(Refusal("evaluation: {attention_scales: 0.8..2}"), HasSubstr("the range 0.8..2 has no step\n  write 0.8..2:0.1"));
   EXPECT_THAT(Refusal("evaluation: {attention_scales: 0.8..2:0}"), HasSubstr("the step 0 of a range is not above 0"));

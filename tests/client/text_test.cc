@@ -30,6 +30,17 @@ TEST(TextTest, WritesWhatATerminalWouldObeyAsHexadecimal) {
   EXPECT_EQ(Printable("größe †"), "größe †");
 }
 
+TEST(TextTest, AnErrorIsNotAsLongAsWhatIsWrong) {
+  std::string value;
+  while (value.size() < 1'000'000) value += "ü";
+  const std::string shown = FormatError(UsageError("name: '" + value + "' is too long", "take another than " + value));
+  EXPECT_LT(shown.size(), 20'000u);
+  EXPECT_TRUE(shown.starts_with("error: name: 'üüü"));
+  EXPECT_NE(shown.find("ü [...] ü"), std::string::npos) << "no character is cut";
+  EXPECT_NE(shown.find("üüü' is too long\n  take another than üüü"), std::string::npos);
+  EXPECT_EQ(FormatError(UsageError(std::string(7000, 'x'))), "error: " + std::string(7000, 'x') + "\n");
+}
+
 TEST(TextTest, MeasuresAndCutsByColumns) {
   EXPECT_EQ(DisplayWidth("Parity Check†"), 13);
   EXPECT_EQ(DisplayWidth("表"), 2);
