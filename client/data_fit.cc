@@ -27,6 +27,7 @@ const List& OwnListOr(const List& own, const List& sweeps) {
 v1::JobSpec NeedOf(const v1::SweepSpec& sweep, const v1::SweepSpec& own) {
   v1::JobSpec job;
   job.set_experiment(sweep.experiment());
+  job.set_data(own.data().empty() ? sweep.data() : own.data());
   v1::Model model = sweep.model();
   model.MergeFrom(own.model());
   v1::Model& asked = *job.mutable_model();
@@ -79,11 +80,14 @@ std::vector<DataNeed> DataNeedsOf(const v1::SweepSpec& sweep, const v1::Plan& pl
   std::set<std::string> known;
   const auto add = [&](const std::string& system, const v1::SweepSpec& own) {
     v1::JobSpec job = NeedOf(sweep, own);
-    const std::string& longbench = job.evaluation().longbench();
-    if (!read.contains(job.model().folder()) || (!longbench.empty() && !read.contains(longbench))) return;
-    for (const std::string& encoding : OwnListOr(own.axes().encoding(), sweep.axes().encoding())) {
-      job.set_encoding(catalog::ParseEncodingName(encoding).value_or(catalog::EncodingName{.name = encoding}).name);
-      if (needs.size() < kMostNeeds && known.insert(job.SerializeAsString()).second) needs.push_back({.system = system, .job = job});
+    const auto is_read = [&read](const std::string& name) { return name.empty() || read.contains(name); };
+    if (job.model().folder().empty() || !is_read(job.model().folder()) || !is_read(job.data()) || !is_read(job.evaluation().longbench())) return;
+    for (const std::string& task : OwnListOr(own.axes().task(), sweep.axes().task())) {
+      job.set_task(task);
+      for (const std::string& encoding : OwnListOr(own.axes().encoding(), sweep.axes().encoding())) {
+        job.set_encoding(catalog::ParseEncodingName(encoding).value_or(catalog::EncodingName{.name = encoding}).name);
+        if (needs.size() < kMostNeeds && known.insert(job.SerializeAsString()).second) needs.push_back({.system = system, .job = job});
+      }
     }
   };
   if (sweep.systems().empty()) add("", v1::SweepSpec());

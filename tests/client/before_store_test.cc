@@ -69,7 +69,7 @@ TEST_F(BeforeStoreTest, DataThatAreNotWhatTheSweepAsksOfThemMakeNoStore) {
   EXPECT_EQ(outcome.code, kUsage);
   EXPECT_THAT(outcome.err, HasSubstr("error: " + file + ":9:")) << "the second need is that of the second system";
   EXPECT_THAT(outcome.err, HasSubstr("systems.some: evaluation.longbench_tasks: 'bench' has no trec; ask for others\n  nothing was submitted\n"));
-  const std::string need = R"({"experiment":"llama","encoding":"rope","model":{"layers":3,"folder":"tiny"},"evaluation":{"longbench":"bench")";
+  const std::string need = R"({"experiment":"llama","task":"tokens","encoding":"rope","data":"corpus","model":{"layers":3,"folder":"tiny"},"evaluation":{"longbench":"bench")";
   EXPECT_EQ(LastLine("worker.calls"), "data fit --data-folder /tmp/sets " + need + "}} " + need + R"(,"longbench_tasks":["trec"]}})" + "\n")
       << "each once, and not what no open job reads";
   EXPECT_FALSE(std::filesystem::exists(store()));

@@ -198,28 +198,30 @@ SYSTEM = ("  - {{name: {name}, with: {{axes: {{encoding: {encoding}}}, model: {{
 PLAIN = {"encoding": "rope", "folder": "rotary", "more": "", "data": "documents", "tests": "lengths: 32"}
 
 
-def test_what_does_not_go_together_is_said_by_the_job(home):
-    (home.path / "text").write_text("a text that is long enough for a window of tokens " * 20)
-    imported(home, "tokens", "--test", home.path / "text", "--tokenizer", TOKENIZER, "--name", "pieces")
-    # After a third one the worker would be put aside.
-    cases = [
-        ({"data": "pieces"}, "the tokens of 'pieces' are of a vocabulary of 900, and the model of 'rotary' has 256"),
-    ]
-    systems = "".join(SYSTEM.format(name=f"s{number}", **{**PLAIN, **change}) for number, (change, _) in enumerate(cases))
-    ended = run_systems(home, "refused.db", systems)
-    assert ended.code == 1, ended
-    jobs = run_cli(home, "jobs", "tiny", "--store", home.path / "refused.db", "-o", "json").json()["jobs"]
-    failures = {job["systems"][0]: job["failure"] for job in jobs}
-    for number, (_, said) in enumerate(cases):
-        assert said in failures[f"s{number}"]
-
-
-def test_what_the_model_here_is_not_is_said_before_a_store_is_made(home):
-    systems = SYSTEM.format(name="fits", **PLAIN) + SYSTEM.format(name="not", **{**PLAIN, "encoding": "none"})
+@pytest.mark.parametrize("change, said", [
+    ({"encoding": "none"}, r"axes.encoding: 'none', and the model of 'rotary' has rotary positions; take 'rope', or import it with --nope"),
+    ({"data": "pieces"}, r"data: the tokens of 'pieces' are of a vocabulary of 900, and the model of 'rotary' has 256"),
+], ids=["encoding", "tokens"])
+def test_what_does_not_go_together_here_is_said_before_a_store_is_made(home, change, said):
+    if not (home.path / "share/longreach/data/pieces").exists():
+        (home.path / "text").write_text("a text that is long enough for a window of tokens " * 20)
+        imported(home, "tokens", "--test", home.path / "text", "--tokenizer", TOKENIZER, "--name", "pieces")
+    systems = SYSTEM.format(name="fits", **PLAIN) + SYSTEM.format(name="not", **{**PLAIN, **change})
     ended = run_systems(home, "not-made.db", systems)
     assert ended.code == 2, ended
-    assert re.match(r"error: \S+tiny.yaml:\d+:\d+: systems.not: axes.encoding: 'none', and the model of 'rotary' has rotary positions; take 'rope'", ended.err), ended
+    assert re.match(r"error: \S+tiny.yaml:\d+:\d+: systems.not: " + said, ended.err), ended
     assert list(home.path.glob("not-made.db*")) == []
+
+    # Where the worker is elsewhere, the job says it, and is not tried again.
+    scheduler = Scheduler(home, store=f"elsewhere-{'-'.join(change)}.db")
+    worker = Worker(home, scheduler)
+    assert run_cli(home, "submit", home.path / "tiny.yaml", scheduler=scheduler).code == 0
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 1
+    assert query(scheduler.store, "SELECT outcome, count(*) FROM attempts GROUP BY outcome") == [("failed", 1), ("succeeded", 1)]
+    ((failure,),) = query(scheduler.store, "SELECT failure FROM jobs WHERE state = 'failed'")
+    assert re.match("refused, as any worker would: " + said.removeprefix("axes."), failure), failure
+    worker.kill()
+    scheduler.kill()
 
 
 @pytest.mark.parametrize("change, said", [

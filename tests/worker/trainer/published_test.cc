@@ -184,6 +184,8 @@ TEST_F(PublishedTest, TokensOfAnotherTokenizerAreRefused) {
   PackRequest request = RequestOf("spoken", "spoken");
   request.settings.data = "other";
   EXPECT_THAT(Refusal(request), HasSubstr("data: the tokens of 'other' were made with the tokenizer.model " + Sha256Of("other pieces").substr(0, 8)));
+  EXPECT_EQ(CheckPublished(request.settings, request.data).message(), Refusal(request));
+  EXPECT_TRUE(CheckPublished(request.settings, request.data, Known::kBytes).ok()) << "the same bytes may be another tokenizer's elsewhere, as far as is known there";
   request.settings.training = {.steps = 3, .batch_size = 1, .lengths = {12}, .warmup_steps = 1, .mixture = {"same", "other"}, .mixture_weights = {0.5, 0.5}};
   request.settings.data = "same";
   EXPECT_THAT(Refusal(request), HasSubstr("training.mixture: the tokens of 'other' were made with the tokenizer.model "));

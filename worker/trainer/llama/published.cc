@@ -14,6 +14,7 @@
 #include "worker/trainer/caught.h"
 #include "worker/trainer/llama/folder.h"
 #include "worker/trainer/llama/longbench_study.h"
+#include "worker/trainer/problems/tokens_of_model.h"
 
 namespace longreach::trainer {
 
@@ -105,10 +106,15 @@ absl::Status CheckTokenizer(const PackRequest& request) {
                                             ", and passkeys and LongBench need it; import it under another name from a folder that has it"));
 }
 
-absl::Status CheckPublished(const PackSettings& settings, const DataSource& data) {
+absl::Status CheckPublished(const PackSettings& settings, const DataSource& data, Known known) {
   if (settings.model.folder.empty()) return absl::OkStatus();
   PackRequest request{.settings = settings, .members = {}, .folder = {}, .data = data};
   RETURN_IF_ERROR(ReadPublished(request));
+  if (settings.task == "tokens") {
+    ASSIGN_OR_RETURN(const data::Manifest corpus,
+                     data::ReadDataSet(DataSetPlace(request, settings.data).parent_path(), settings.data, data.sha256, data::Kind::kTokens));
+    RETURN_IF_ERROR(CheckTokensOfModel(request.settings, corpus.vocabulary, known == Known::kAll ? corpus.tokenizer : std::string(), "data", settings.data));
+  }
   const PackSettings::Evaluation& tests = settings.evaluation;
   if (!tests.longbench.empty() || !tests.passkey_lengths.empty()) RETURN_IF_ERROR(CheckTokenizer(request));
   return tests.longbench.empty() ? absl::OkStatus() : AskedLongBenchTasks(request).status();

@@ -17,7 +17,7 @@ bool WantsWholeWindows(const PackSettings::Evaluation& tests) {
 absl::Status CheckTokens(const PackSettings& settings, const data::TokenCorpus& corpus) {
   const std::string& name = settings.data;
   const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
-  RETURN_IF_ERROR(CheckTokensOfModel(settings, corpus, "data", name));
+  RETURN_IF_ERROR(CheckTokensOfModel(settings, corpus.vocabulary(), corpus.tokenizer(), "data", name));
   const int64_t training = static_cast<int64_t>(corpus.train().size());
   if (settings.training.steps > 0) {
     for (const int length : settings.training.lengths) {

@@ -38,7 +38,7 @@ absl::StatusOr<Corpus> OpenSource(const PackSettings& settings, const DataSource
   const char* ids = "bytes";
   if constexpr (std::is_same_v<Corpus, data::TokenCorpus>) {
     ids = "tokens";
-    RETURN_IF_ERROR(CheckTokensOfModel(settings, *corpus, "training.mixture", name));
+    RETURN_IF_ERROR(CheckTokensOfModel(settings, corpus->vocabulary(), corpus->tokenizer(), "training.mixture", name));
   }
   const int64_t there = static_cast<int64_t>(corpus->train().size());
   for (const int length : settings.training.lengths) {
