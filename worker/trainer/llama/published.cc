@@ -110,7 +110,7 @@ absl::Status CheckPublished(const PackSettings& settings, const DataSource& data
   if (settings.model.folder.empty()) return absl::OkStatus();
   PackRequest request{.settings = settings, .members = {}, .folder = {}, .data = data};
   RETURN_IF_ERROR(ReadPublished(request));
-  if (settings.task == "tokens") {
+  if (settings.task == "tokens" && !settings.data.empty()) {
     ASSIGN_OR_RETURN(const data::Manifest corpus,
                      data::ReadDataSet(DataSetPlace(request, settings.data).parent_path(), settings.data, data.sha256, data::Kind::kTokens));
     RETURN_IF_ERROR(CheckTokensOfModel(request.settings, corpus.vocabulary, known == Known::kAll ? corpus.tokenizer : std::string(), "data", settings.data));
