@@ -17,31 +17,31 @@ namespace longreach::client {
 namespace {
 
 constexpr size_t kMaxParts = 100;
-constexpr std::string_view kForm = "a part is '- {sweep: NAME, set: [PATH=VALUE]}'";
+constexpr std::string_view kFormOfPart = "a part is '- {sweep: NAME, set: [PATH=VALUE]}'";
 
 absl::StatusOr<std::string> ReadText(const YamlTree& tree, const YamlNode& value, std::string_view path) {
   if (value.kind == YamlNode::Kind::kScalar && !Trim(value.text).empty()) return value.text;
-  return tree.ErrorAt(value.place, fmt::format("{}: expected a text", path), kForm);
+  return tree.ErrorAt(value.place, fmt::format("{}: expected a text", path), kFormOfPart);
 }
 
 absl::StatusOr<SweepSource> ReadPart(const YamlTree& tree, const YamlNode& part) {
-  if (part.kind != YamlNode::Kind::kMapping) return tree.ErrorAt(part.place, "parts: expected fields", kForm);
+  if (part.kind != YamlNode::Kind::kMapping) return tree.ErrorAt(part.place, "parts: expected fields", kFormOfPart);
   SweepSource source;
   for (const YamlNode::Entry& entry : part.entries) {
     const YamlNode& value = tree.node(entry.value);
     if (entry.key == "sweep") {
       ASSIGN_OR_RETURN(source.spec, ReadText(tree, value, "parts.sweep"));
     } else if (entry.key == "set") {
-      if (value.kind != YamlNode::Kind::kSequence) return tree.ErrorAt(value.place, "parts.set: expected a list", kForm);
+      if (value.kind != YamlNode::Kind::kSequence) return tree.ErrorAt(value.place, "parts.set: expected a list", kFormOfPart);
       for (const int item : value.items) {
         ASSIGN_OR_RETURN(source.overrides.emplace_back(), ReadText(tree, tree.node(item), "parts.set"));
       }
     } else {
       return tree.ErrorAt(entry.key_place, fmt::format("unknown field '{}'", Printable(entry.key)),
-                          JoinHints(DidYouMean(entry.key, {"sweep", "set"}), kForm));
+                          JoinHints(DidYouMean(entry.key, {"sweep", "set"}), kFormOfPart));
     }
   }
-  if (source.spec.empty()) return tree.ErrorAt(part.place, "parts: names no sweep", kForm);
+  if (source.spec.empty()) return tree.ErrorAt(part.place, "parts: names no sweep", kFormOfPart);
   return source;
 }
 
@@ -111,8 +111,8 @@ absl::StatusOr<LoadedSweep> LoadPart(size_t number, const SweepSource& part, con
 }  // namespace
 
 absl::StatusOr<std::vector<SweepSource>> ReadParts(const YamlTree& tree, const YamlNode& list) {
-  if (list.kind != YamlNode::Kind::kSequence) return tree.ErrorAt(list.place, "parts: expected a list", kForm);
-  if (list.items.empty()) return tree.ErrorAt(list.place, "parts: a list without a part", kForm);
+  if (list.kind != YamlNode::Kind::kSequence) return tree.ErrorAt(list.place, "parts: expected a list", kFormOfPart);
+  if (list.items.empty()) return tree.ErrorAt(list.place, "parts: a list without a part", kFormOfPart);
   if (list.items.size() > kMaxParts) {
     return tree.ErrorAt(list.place, fmt::format("parts: {} of them; at most {}", list.items.size(), kMaxParts));
   }

@@ -14,9 +14,9 @@
 #include <functional>
 #include <system_error>
 
+#include "worker/agent/channels.h"
 #include "worker/agent/child.h"
 #include "worker/agent/log.h"
-#include "worker/agent/transfers.h"
 
 namespace longreach::agent {
 namespace {
@@ -84,8 +84,7 @@ int CannotStart(const absl::Status& why) {
 }
 
 absl::StatusOr<trainer::Capabilities> TryToStart(const AgentOptions& options) {
-  ASSIGN_OR_RETURN(const access::Credentials credentials, access::ReadCredentials(options.credentials));
-  RETURN_IF_ERROR(Channels::To(options.scheduler, credentials).status());
+  RETURN_IF_ERROR(Channels::Open(options.scheduler, options.credentials).status());
   return OpenDevice({.cuda = options.cuda, .cuda_plugin = options.cuda_plugin, .trainers = options.one_process ? options.packs : 1});
 }
 
