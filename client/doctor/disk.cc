@@ -91,11 +91,11 @@ StoreSeen LookAtStore(const std::filesystem::path& file, bool named) {
   return seen;
 }
 
-void AddRoom(const FolderSeen& folder, std::string_view what, Findings& findings) {
+void AddRoom(const FolderSeen& folder, std::string_view what, Findings& findings, CheckState without) {
   if (!folder.free_bytes.has_value()) return;
   const std::string seen = fmt::format("{} free", HumanBytes(*folder.free_bytes));
   const std::string advice = fmt::format("make room in {}, where {}", folder.path.string(), what);
-  if (*folder.free_bytes < kNoRoom) findings.Add(CheckState::kFailed, seen, advice);
+  if (*folder.free_bytes < kNoRoom) findings.Add(without, seen, advice);
   else if (*folder.free_bytes < kLittleRoom) findings.Add(CheckState::kWarning, seen, advice);
   else findings.Add(CheckState::kOk, seen);
 }
@@ -123,7 +123,9 @@ Check JudgeStore(const StoreSeen& store) {
   } else {
     findings.Add(CheckState::kOk, fmt::format("{} is not there yet; 'longreach run' makes it", file));
   }
-  AddRoom(store.folder, "a store and its artifacts grow", findings);
+  // Nothing grows where nothing is written: commands read a copy of such a store.
+  if (!store.folder.writable || (store.exists && !store.writable)) return findings.check();
+  AddRoom(store.folder, "a store and its artifacts grow", findings, cannot);
   AddFileSystem(store, findings);
   return findings.check();
 }

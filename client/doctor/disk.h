@@ -47,8 +47,8 @@ struct StoreSeen {
 };
 StoreSeen LookAtStore(const std::filesystem::path& file, bool named);
 
-// What was seen of room in a folder, as part of another check. `what`: what is written there.
-void AddRoom(const FolderSeen& folder, std::string_view what, Findings& findings);
+// What was seen of room in a folder, as part of another check. `what`: what is written there. `without`: what it means that there is hardly any.
+void AddRoom(const FolderSeen& folder, std::string_view what, Findings& findings, CheckState without = CheckState::kFailed);
 
 // The check "store".
 Check JudgeStore(const StoreSeen& store);

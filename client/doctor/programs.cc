@@ -18,9 +18,10 @@ std::vector<ProgramNeed> NeededPrograms(const std::string& scheduler) {
        .broken = CheckState::kWarning,
        .what_to_do = "put it beside longreach-worker, if you want 'data import tokens', passkeys or LongBench"}};
   if (scheduler.empty()) return needs;
-  // Who only asks a scheduler elsewhere needs the client alone.
+  // Who only asks a scheduler elsewhere needs the client alone, and may lack what the others need.
   for (ProgramNeed& need : needs) {
     need.missing = CheckState::kNotAsked;
+    need.broken = CheckState::kWarning;
     need.what_to_do.clear();
     need.who_does_not = fmt::format(", which commands to the scheduler at {} do not need", scheduler);
   }
@@ -39,7 +40,7 @@ Check JudgeProgram(const ProgramNeed& need, const ProgramSeen& seen, const std::
   } else if (seen.build.empty()) {
     findings.Add(CheckState::kWarning, fmt::format("{} does not say which build it is", seen.path), "install all programs of one build together");
   } else if (VersionOfBuild(seen.build) != VersionOfBuild(own)) {
-    findings.Add(CheckState::kFailed, fmt::format("{} is of another version: {}; the client is {}", seen.path, seen.build, own),
+    findings.Add(need.broken, fmt::format("{} is of another version: {}; the client is {}", seen.path, seen.build, own),
                  "install all programs of one build together");
   } else if (seen.build != own) {
     findings.Add(CheckState::kWarning, fmt::format("{} is of another build: {}; the client is {}", seen.path, seen.build, own),

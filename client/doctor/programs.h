@@ -23,7 +23,7 @@ struct ProgramNeed {
   std::string check;
   std::string program;
   CheckState missing = CheckState::kFailed;
-  CheckState broken = CheckState::kFailed;
+  CheckState broken = CheckState::kFailed;  // It does not start, or is of another version.
   std::string what_to_do = {};   // Where it is missing.
   std::string who_does_not = {};  // Need it; where it may be missing.
 };

@@ -78,10 +78,20 @@ TEST(DoctorProgramsTest, OneThatIsMissingFailsOnlyWhereItIsNeeded) {
 
 TEST(DoctorProgramsTest, OneThatDoesNotStartFailsWithItsWords) {
   const ProgramSeen broken{.path = "/opt/longreach-worker", .there = true, .problem = "libtorch.so: cannot open"};
-  const Check check = JudgeProgramOf("worker_program", broken, "far:7070");
+  const Check check = JudgeProgramOf("worker_program", broken);
   EXPECT_EQ(check.state, CheckState::kFailed);
   EXPECT_EQ(check.seen, "/opt/longreach-worker does not start: libtorch.so: cannot open");
   EXPECT_THAT(check.advice, HasSubstr("'longreach-worker --version'"));
+  EXPECT_EQ(JudgeProgramOf("tokenizer_program", broken).state, CheckState::kWarning);
+}
+
+TEST(DoctorProgramsTest, WhoOnlyAsksASchedulerElsewhereIsWarnedOfOthersAtMost) {
+  const ProgramSeen broken{.path = "/opt/longreach-worker", .there = true, .problem = "libtorch.so: cannot open"};
+  const ProgramSeen older{.path = "/opt/longreach-worker", .there = true, .build = "0.0.9 (abc)"};
+  for (const ProgramSeen& seen : {broken, older}) {
+    EXPECT_EQ(JudgeProgramOf("worker_program", seen).state, CheckState::kFailed) << seen.problem;
+    EXPECT_EQ(JudgeProgramOf("worker_program", seen, "far:7070").state, CheckState::kWarning) << seen.problem;
+  }
 }
 
 TEST(DoctorProgramsTest, BuildsAreCompared) {
@@ -243,6 +253,20 @@ TEST(DoctorStoreTest, LittleRoomIsAWarningAndNoneAFailure) {
   EXPECT_THAT(JudgeStore(store).advice, HasSubstr("make room in /srv"));
   store.folder.free_bytes = 1e6;
   EXPECT_EQ(JudgeStore(store).state, CheckState::kFailed);
+  // Nobody has said that one shall be there.
+  store.named = store.exists = false;
+  EXPECT_EQ(JudgeStore(store).state, CheckState::kWarning);
+}
+
+TEST(DoctorStoreTest, WhereNothingIsWrittenNeitherRoomNorFileSystemMatter) {
+  for (const bool of_file : {true, false}) {
+    StoreSeen read_only = UsualStore();
+    (of_file ? read_only.writable : read_only.folder.writable) = false;
+    read_only.folder.free_bytes = 0;  // As on a snapshot, or a read-only mount of a network's.
+    read_only.folder.file_system = FileSystemOf(0x6969);
+    EXPECT_EQ(JudgeStore(read_only).state, CheckState::kWarning) << of_file;
+    EXPECT_EQ(JudgeStore(read_only).seen, "b1.db may not be written by this user") << of_file;
+  }
 }
 
 TEST(DoctorStoreTest, WhatThisUserMayDoThereIsSaid) {
