@@ -18,7 +18,11 @@ constexpr int32_t kMostJobsCompared = 10'000;
 // Sweeps of the store whose specifications are asked for, and other evaluations of them that are planned with.
 constexpr size_t kMostSweepsAsked = 8;
 constexpr int kMostPlans = 3;
-constexpr std::chrono::seconds kPatienceForPlan{10};
+// For all of these plans together.
+constexpr std::chrono::seconds kPatienceForPlans{5};
+
+// A scheduler that is away or has much to do is asked no more for the sake of a note.
+bool AnswersNoMore(const absl::Status& status) { return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status); }
 
 }  // namespace
 
@@ -50,16 +54,20 @@ void SayWhereTestsAloneDiffer(Session& session, Connection& connection, const v1
   if (!all.ok()) return;  // It is planned all the same; so below.
   std::set<std::string> seen = {sweep.evaluation().SerializeAsString()};
   int plans = 0;
+  const auto end = std::chrono::steady_clock::now() + kPatienceForPlans;
   for (const std::string& id : SweepsWithTests(*all, sweep.name(), own)) {
     const absl::StatusOr<v1::Sweep> other = FindSweep(connection, id);
+    if (AnswersNoMore(other.status())) return;
     if (!other.ok() || other->spec().experiment() != sweep.experiment()) continue;
     if (!seen.insert(other->spec().evaluation().SerializeAsString()).second) continue;
-    if (++plans > kMostPlans) return;
+    const auto left = std::chrono::ceil<std::chrono::seconds>(end - std::chrono::steady_clock::now());
+    if (++plans > kMostPlans || left.count() <= 0) return;
     v1::SubmitSweepRequest request;
     *request.mutable_spec() = sweep;
     *request.mutable_spec()->mutable_evaluation() = other->spec().evaluation();
     request.set_dry_run(true);
-    const absl::StatusOr<v1::SubmitSweepResponse> planned = connection.Call(&Connection::Stub::SubmitSweep, request, kPatienceForPlan);
+    const absl::StatusOr<v1::SubmitSweepResponse> planned = connection.Call(&Connection::Stub::SubmitSweep, request, left);
+    if (AnswersNoMore(planned.status())) return;
     if (!planned.ok() || planned->plan().done() <= plan.done()) continue;
     return session.Say(TestsAloneDiffer(*other, sweep.evaluation(), planned->plan().done(), planned->plan().jobs()));
   }

@@ -61,6 +61,52 @@ TEST_F(SweepCallsTest, ThatJobsWouldBeDoneWithOtherTestsIsTold) {
   EXPECT_THAT(Run({"plan", file}).err, Not(HasSubstr("evaluation of sweep"))) << "nothing is trained again";
 }
 
+TEST_F(SweepCallsTest, WhatIsAskedForTheSakeOfANoteFailsNothing) {
+  const TempFolder folder;
+  const std::string file = folder.Write("mine.yaml", "experiment: algorithmic\naxes: {task: even_pairs, encoding: rope, learning_rate: 0.001, seed: 0}\n"
+                                                     "evaluation: {lengths: [50, 60], examples: 10}\n");
+  for (const int length : {70, 80}) {
+    v1::Sweep& before = scheduler_.other_sweeps.emplace_back();
+    before.set_id(std::string(64, length == 70 ? '1' : '2'));
+    before.set_name("before");
+    before.mutable_counts()->set_succeeded(9);
+    before.mutable_spec()->set_experiment("algorithmic");
+    before.mutable_spec()->mutable_evaluation()->add_lengths(length);
+    before.mutable_spec()->mutable_evaluation()->set_examples(10);
+  }
+  grpc::Status answer_of_70;
+  int asked = 0;
+  scheduler_.when_planned = [&](const v1::SubmitSweepRequest& request, v1::Plan& plan) {
+    scheduler_.refusals.erase("SubmitSweep");
+    const int first = request.spec().evaluation().lengths(0);
+    if (first == 50) return;
+    ++asked;
+    if (first == 70) scheduler_.refusals["SubmitSweep"] = answer_of_70;
+    else plan.set_done(9);
+  };
+
+  answer_of_70 = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "evaluation.lengths: 70");
+  for (const char* command : {"plan", "submit", "run"}) {
+    const Outcome outcome = Run({command, file});
+    EXPECT_EQ(outcome.code, kDone) << command << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("with the evaluation of sweep 22222222 before 9 of these 945 jobs are done")) << command << ": the next is asked";
+  }
+
+  answer_of_70 = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "too much to do");
+  asked = 0;
+  for (const char* command : {"plan", "submit", "run"}) {
+    const Outcome outcome = Run({command, file});
+    EXPECT_EQ(outcome.code, kDone) << command << outcome.err;
+    EXPECT_THAT(outcome.err, Not(HasSubstr("evaluation of sweep"))) << command;
+  }
+  EXPECT_EQ(asked, 3) << "a scheduler that has much to do is asked no more";
+  scheduler_.refusals["GetSweep"] = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "too much to do");
+  EXPECT_EQ(Run({"plan", file}).code, kDone);
+  scheduler_.refusals["ListSweeps"] = grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "no role");
+  EXPECT_EQ(Run({"plan", file}).code, kDone);
+  EXPECT_EQ(asked, 3);
+}
+
 TEST_F(SweepCallsTest, OfManySweepsThoseOfTheNameAreLookedAtFirst) {
   v1::ListSweepsResponse all;
   for (int i = 0; i < 20; ++i) {
