@@ -240,11 +240,10 @@ void ApplyCredentials(const Levels& levels, const Environment& environment, Sett
     if (const std::optional<Value> value = StrongestOf(levels, name); value.has_value()) *path = FromHome(value->text, environment);
     settings.in_force.push_back(InForce(levels, name, *path));
   }
-  SettingInForce shown{.name = "token", .value = "", .source = kDefaultSource};
+  SettingInForce shown{.name = "token", .value = "", .source = settings.in_force.back().source};  // That of token_file, which excludes it.
   // The token itself has no flag, which every process could see, and no line in a file that is not its own.
   if (const std::string token = environment.variable(kTokenVariable); !token.empty()) {
-    if (const auto flag = levels.front().find("token_file"); flag != levels.front().end()) {
-      shown.source = flag->second.origin;
+    if (levels.front().contains("token_file")) {
       shown.passed_over = {kTokenVariable};
     } else {
       files.token = token;

@@ -73,7 +73,7 @@ absl::StatusOr<std::optional<int>> TryWorkerBeforeStore(const Session& session, 
   if (tried == Tried::kInterrupted) return std::optional<int>(interrupt.exit_code());
   if (tried != Tried::kNoneCan) return std::optional<int>();
   return Error(absl::StatusCode::kFailedPrecondition, fmt::format("the worker cannot run: {}", LastWords(tries.front(), "longreach-worker")),
-               "nothing was submitted, and no store was made; 'longreach-worker run --help' says what a worker can be told");
+               "nothing was submitted, and no store was made; 'longreach-worker run --help' says what a worker can be told, and 'longreach doctor' what this machine lacks");
 }
 
 }  // namespace longreach::client

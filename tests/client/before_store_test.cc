@@ -108,7 +108,7 @@ TEST_F(BeforeStoreTest, AWorkerThatRefusesWhatItIsToldMakesNoStore) {
   EXPECT_EQ(outcome.code, kFailed);
   EXPECT_EQ(outcome.err,
             "error: the worker cannot run: engine: no such one\n"
-            "  nothing was submitted, and no store was made; 'longreach-worker run --help' says what a worker can be told\n");
+            "  nothing was submitted, and no store was made; 'longreach-worker run --help' says what a worker can be told, and 'longreach doctor' what this machine lacks\n");
   EXPECT_EQ(Contents("worker.calls"), kCheck + " --engine warp --threads 2\n") << "data that may take long to import come after it";
   EXPECT_FALSE(std::filesystem::exists(store()));
 }

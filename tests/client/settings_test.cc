@@ -100,6 +100,8 @@ TEST_F(ConfigFileTest, OfTwoThatExcludeEachOtherOneIsInForce) {
   EXPECT_EQ(Said(Resolve({}, {{"HOME", home()}}), "store"), home() + "/b1.db by " + file + ":1:8");
   EXPECT_EQ(Said(Resolve({}, {{"HOME", home()}}), "scheduler"), " by " + file + ":1:8");
   EXPECT_EQ(Said(Resolve({}, {{"HOME", home()}}), "token_file"), "file.token by " + file + ":2:13");
+  EXPECT_EQ(Said(Resolve({}, {{"HOME", home()}}), "token"), " by " + file + ":2:13");
+  EXPECT_EQ(Said(Resolve({}, {}), "token"), " by default");
   GlobalFlags flags;
   flags.scheduler = "head";
   EXPECT_EQ(Said(Resolve(flags, {{"HOME", home()}}), "store"), " by --scheduler, over " + file + ":1:8");
