@@ -56,6 +56,8 @@ class Compare final : public Command {
                 "interval off by chance: of several rows '*' marks those that hold at 5 % when the p-values of paired t tests are corrected\n"
                 "for all of them, 'all' too, by Holm's method. NEEDED is the number of pairs, which are mostly seeds, at which the interval\n"
                 "would leave 0 if the mean and the spread of the differences stayed as they are: an estimate, and from few values a rough one.\n"
+                "Even if these are the true ones, about half of all experiments of so many pairs would find the difference, and four of five with\n"
+                "twice as many.\n"
                 "Jobs that are not done, have diverged or have no partner are in no pair. As csv and json values are as they are stored\n"
                 "(accuracy from 0 to 1), and each row has its p-value, alone and corrected (p, p_holm).\n"
                 "FIRST and SECOND are ids, the beginnings of some, names, or 'last', of sweeps in one store ('longreach store merge' brings\n"
