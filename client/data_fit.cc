@@ -9,6 +9,7 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/spec/own_list.h"
 #include "proto/catalog/encoding_name.h"
 
 namespace longreach::client {
@@ -17,12 +18,6 @@ namespace {
 // An argument of a command line each. What is beyond is told by the job itself.
 constexpr size_t kMostNeeds = 200;
 constexpr std::chrono::milliseconds kBetweenSignals{100};
-
-// A system's own list stands for the sweep's.
-template <typename List>
-const List& OwnListOr(const List& own, const List& sweeps) {
-  return own.empty() ? sweeps : own;
-}
 
 v1::JobSpec NeedOf(const v1::SweepSpec& sweep, const v1::SweepSpec& own) {
   v1::JobSpec job;

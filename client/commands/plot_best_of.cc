@@ -42,7 +42,7 @@ std::optional<int> BestColumn(const v1::Table& choice, int row, bool higher) {
 
 // The key of a line at a value, which is that of several axes already where it is of several.
 std::string KeyAt(const std::string& line, const std::string& value, size_t axes) {
-  std::vector<std::string> keys = axes == 1 ? std::vector<std::string>{value} : SplitKeys(value, axes);
+  std::vector<std::string> keys = SplitKeys(value, axes);
   keys.insert(keys.begin(), line);
   return JoinKeys(keys);
 }
