@@ -19,8 +19,8 @@
 namespace longreach::client {
 namespace {
 
-// LibTorch's libraries are large, and may come over a network; CUDA takes seconds to begin.
-constexpr std::chrono::seconds kProgramPatience{60};
+// LibTorch's libraries are large, and may come over a network; CUDA takes seconds for each GPU to begin, and more where no driver is kept loaded.
+constexpr std::chrono::seconds kProgramPatience{120};
 constexpr std::chrono::seconds kCallPatience{10};
 
 // The program's standard output. INTERNAL: it cannot be started, does not end, or ended otherwise than with one of these exit codes.
