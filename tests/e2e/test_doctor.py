@@ -53,6 +53,12 @@ def test_the_store_that_a_run_has_made_is_looked_at_and_not_changed(home):
     assert (home.path / "b1.db").read_bytes() == before
 
 
+def test_where_nobody_has_asked_for_a_store_a_folder_without_room_is_no_failure(home):
+    looked = Finished(subprocess.run([*DIE_WITH_PARENT, BIN / "longreach", "doctor", "-o", "json"], capture_output=True, text=True, cwd="/proc", env=home.environment(),
+                                     timeout=harness.PATIENCE_S))
+    assert checks_of(looked)["store"]["state"] == "warning", looked
+
+
 def test_a_folder_of_programs_without_a_worker_fails(home):
     folder = home.path / "bin"
     folder.mkdir()
