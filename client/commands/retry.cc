@@ -39,7 +39,7 @@ class Retry final : public Command {
       PrintSweep(session, some);
       if (some.jobs_steered() == 0) session.Say("none of these jobs has failed or was cancelled");
       SayHowMany(session, some);
-      SayWhatIsInVain(session, failed);
+      if (failed.ok()) SayWhatIsInVain(session, *failed, static_cast<int64_t>(failed->size()));
       return kDone;
     }
     ASSIGN_OR_RETURN(const v1::Sweep after, Steer(*connection, sweep_, v1::SteerSweepRequest::ACTION_RETRY));
@@ -47,7 +47,7 @@ class Retry final : public Command {
     // Only now: a sweep that cannot be retried says why.
     if (before.counts().failed() == 0 && after.jobs_steered() == 0) session.Say("none of its jobs has failed");
     SayHowMany(session, after);
-    SayWhatIsInVain(session, failed);
+    if (failed.ok()) SayWhatIsInVain(session, *failed, before.counts().failed());  // Else they are queued all the same.
     if (const int64_t diverged = before.counts().diverged(); diverged > 0) {
       session.Say(fmt::format("{} diverged, which is a result: the same settings lead there again", Count(diverged, "job")));
     }
@@ -59,9 +59,8 @@ class Retry final : public Command {
     if (const int32_t jobs = after.jobs_steered(); jobs > 0) session.Say(fmt::format("{} {} queued again", Count(jobs, "job"), jobs == 1 ? "is" : "are"));
   }
 
-  static void SayWhatIsInVain(Session& session, const absl::StatusOr<std::vector<v1::Job>>& failed) {
-    if (!failed.ok()) return;  // They are queued all the same.
-    const std::string in_vain = OfDivergedInputs(*failed, static_cast<int64_t>(failed->size()));
+  static void SayWhatIsInVain(Session& session, const std::vector<v1::Job>& failed, int64_t all) {
+    const std::string in_vain = OfDivergedInputs(failed, all);
     if (!in_vain.empty()) session.Say(in_vain);
   }
 

@@ -49,6 +49,8 @@ TEST_F(SteeringTest, RetrySaysWhatItDoesNotTryAgain) {
   EXPECT_EQ(Run({"retry", "mine"}).err, "");
   scheduler_.jobs.mutable_jobs(0)->set_failure("input failed: weights (job 01234567 diverged)");
   EXPECT_EQ(Run({"retry", "mine"}).err, "what it begins with diverged, which is a result that no retry changes: it takes another learning rate or seed\n");
+  scheduler_.sweep.mutable_counts()->set_failed(1500);
+  EXPECT_THAT(Run({"retry", "mine"}).err, HasSubstr("what 1 of them begins with diverged")) << "of others nothing is known";
   scheduler_.sweep.mutable_counts()->set_failed(0);
   scheduler_.refusals["SteerSweep"] = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "sweep mine is cancelled");
   EXPECT_EQ(Run({"retry", "mine"}).err, "error: sweep mine is cancelled\n");
