@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -11,7 +12,7 @@ import subprocess
 import pytest
 
 import harness
-from harness import BIN, Scheduler, messages, query, run, run_cli
+from harness import BIN, Process, Scheduler, messages, query, run, run_cli, until
 
 # What is asked for, the exit code, and what the message must name.
 REFUSED_SPECIFICATIONS = [
@@ -126,6 +127,23 @@ def test_refuses_a_file_that_is_no_store(home):
 def test_what_is_refused_leaves_no_store_where_there_was_none(home, command, code, named):
     assert_refused(run_cli(home, *command, "--store", "new.db"), code, named)
     assert list(home.path.glob("new.db*")) == []
+
+
+def test_ctrl_c_while_workers_are_tried_leaves_nothing(home):
+    programs, tried = home.path / "bin", home.path / "tried"
+    programs.mkdir()
+    for program in ("longreach", "longreach-scheduler"):
+        shutil.copy(BIN / program, programs / program)
+    (programs / "longreach-worker").write_text(f"#!/bin/sh\necho $$ >> '{tried}'\nexec sleep 1000\n")
+    (programs / "longreach-worker").chmod(0o755)
+    ran = Process(home, "run", [programs / "longreach", "run", "quickstart", "--store", "new.db", "--device", "cuda:0..1"])
+    until(lambda: tried.exists() and tried.read_text().count("\n") == 2, "a worker of each GPU is tried")
+
+    ran.signal(signal.SIGINT)
+
+    assert ran.wait() == 130, ran.log()
+    assert list(home.path.glob("new.db*")) == []
+    assert not [pid for pid in tried.read_text().split() if os.path.exists(f"/proc/{pid}")], "those that were tried are gone"
 
 
 def test_what_cannot_be_merged_leaves_no_store_where_there_was_none(home):
