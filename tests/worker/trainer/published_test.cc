@@ -8,6 +8,7 @@
 #include "proto/base/sha256.h"
 #include "tests/worker/trainer/published_fixture.h"
 #include "worker/data/data_folder.h"
+#include "worker/data/files.h"
 #include "worker/data/manifest.h"
 #include "worker/data/token_corpus.h"
 #include "worker/trainer/checkpoint/safetensors.h"
@@ -166,6 +167,38 @@ TEST_F(PublishedTest, WhatTheFolderIsNotIsRefused) {
 }
 
 // Vocabularies of one size are many, and the ids of one are other words in another.
+// Else a disk that damages a file would fail the jobs of a whole sweep at their first try, and blame none.
+TEST_F(PublishedTest, WhatIsDamagedOnThisMachineIsSaidOfNoOther) {
+  PackRequest request = RequestOf("plain", "damaged");
+  request.settings.model.heads = 8;
+  const auto by_bytes = [&] { return CheckPublished(request.settings, request.data, Known::kBytes).code(); };
+  EXPECT_EQ(by_bytes(), absl::StatusCode::kInvalidArgument) << "what the job asks is not in the bytes";
+  // As a disk does it: neither the size of the file nor its time changes.
+  const auto overwrite = [this](const char* name, const std::string& text) {
+    const std::filesystem::path file = Folder("data") / "plain" / name;
+    const auto written = std::filesystem::last_write_time(file);
+    std::ofstream(file.string() + ".new") << text;
+    std::filesystem::rename(file.string() + ".new", file);
+    std::filesystem::last_write_time(file, written);
+  };
+  const std::string config = *data::ReadFile(Folder("data") / "plain" / "config.json", 1 << 20);
+
+  std::string other_heads = config;
+  const size_t heads = config.find("\"num_attention_heads\"");
+  ASSERT_NE(heads, std::string::npos);
+  other_heads[other_heads.find('4', heads)] = '2';
+  overwrite("config.json", other_heads);
+  EXPECT_EQ(CheckPublished(request.settings, request.data).code(), absl::StatusCode::kInvalidArgument) << "here it is refused all the same";
+  EXPECT_EQ(by_bytes(), absl::StatusCode::kDataLoss);
+  overwrite("config.json", std::string(config.size(), '{'));
+  EXPECT_EQ(by_bytes(), absl::StatusCode::kDataLoss);
+
+  overwrite("config.json", config);
+  EXPECT_EQ(by_bytes(), absl::StatusCode::kInvalidArgument);
+  overwrite("manifest.json", "{}");
+  EXPECT_EQ(by_bytes(), absl::StatusCode::kDataLoss);
+}
+
 TEST_F(PublishedTest, TokensOfAnotherTokenizerAreRefused) {
   std::filesystem::copy(Folder("published") / "plain", Folder("published") / "spoken");
   std::ofstream(Folder("published") / "spoken" / "tokenizer.model") << "pieces";

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proto/base/json_reason.h"
+#include "proto/base/sha256.h"
 #include "proto/base/text.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/files.h"
@@ -20,6 +21,7 @@ namespace longreach::trainer {
 
 namespace {
 
+constexpr const char* kConfig = "config.json";
 constexpr const char* kTokenizer = "tokenizer.model";
 
 absl::Status CheckVocabulary(const LlamaConfig& config) {
@@ -61,6 +63,32 @@ absl::Status CheckPositions(const PackSettings& settings, const LlamaConfig& con
                                            "' has a scaling of its own; leave it out"));
   }
   return absl::OkStatus();
+}
+
+bool ReadsTokens(const PackSettings& settings) { return settings.task == "tokens" && !settings.data.empty(); }
+
+// What only this machine may find is no INVALID_ARGUMENT: that a manifest is damaged here, or another build's.
+absl::StatusOr<data::Manifest> ManifestHere(const PackRequest& request, const std::string& name, const std::string& sha256, data::Kind kind) {
+  absl::StatusOr<data::Manifest> manifest = data::ReadDataSet(DataSetPlace(request, name).parent_path(), name, sha256, kind);
+  if (absl::IsInvalidArgument(manifest.status())) return absl::DataLossError(manifest.status().message());
+  return manifest;
+}
+
+// That what is read of the data sets is what their identities stand for. Whoever imported the model understood its config.json: where it cannot be read
+// it has been damaged since, or was imported by a newer build.
+absl::Status CheckIsWholeHere(const PackRequest& request) {
+  const PackSettings& settings = request.settings;
+  const std::filesystem::path place = DataSetPlace(request, settings.model.folder);
+  ASSIGN_OR_RETURN(const data::Manifest model, ManifestHere(request, settings.model.folder, request.data.model_sha256, data::Kind::kModel));
+  const auto config = std::ranges::find(model.files, kConfig, &data::FileEntry::name);
+  ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(place / kConfig));
+  if (config == model.files.end() || config->sha256 != sha256) {
+    return absl::DataLossError(Text((place / kConfig).string(), ": its bytes have changed since the import; 'longreach data remove ", settings.model.folder, "' and import it anew"));
+  }
+  if (const absl::Status read = ReadLlamaConfig(place).status(); !read.ok()) return absl::FailedPreconditionError(read.message());
+  if (ReadsTokens(settings)) RETURN_IF_ERROR(ManifestHere(request, settings.data, request.data.sha256, data::Kind::kTokens).status());
+  const std::string& longbench = settings.evaluation.longbench;
+  return longbench.empty() ? absl::OkStatus() : ManifestHere(request, longbench, request.data.longbench_sha256, data::Kind::kLongBench).status();
 }
 
 }  // namespace
@@ -109,8 +137,9 @@ absl::Status CheckTokenizer(const PackRequest& request) {
 absl::Status CheckPublished(const PackSettings& settings, const DataSource& data, Known known) {
   if (settings.model.folder.empty()) return absl::OkStatus();
   PackRequest request{.settings = settings, .members = {}, .folder = {}, .data = data};
+  if (known == Known::kBytes) RETURN_IF_ERROR(CheckIsWholeHere(request));
   RETURN_IF_ERROR(ReadPublished(request));
-  if (settings.task == "tokens" && !settings.data.empty()) {
+  if (ReadsTokens(settings)) {
     ASSIGN_OR_RETURN(const data::Manifest corpus,
                      data::ReadDataSet(DataSetPlace(request, settings.data).parent_path(), settings.data, data.sha256, data::Kind::kTokens));
     RETURN_IF_ERROR(CheckTokensOfModel(request.settings, corpus.vocabulary, known == Known::kAll ? corpus.tokenizer : std::string(), "data", settings.data));
