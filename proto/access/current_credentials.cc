@@ -1,5 +1,6 @@
 #include "proto/access/current_credentials.h"
 
+#include <system_error>
 #include <utility>
 
 namespace longreach::access {
@@ -51,7 +52,11 @@ void CurrentCredentials::LookIfDue() {
     const bool looking = looks->last.valid() && looks->last.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
     if (looking || now < looks->due) return;
     looks->due = now + kEvery;
-    looks->last = std::async(std::launch::async, [this] { Look(); }).share();
+    try {
+      looks->last = std::async(std::launch::async, [this] { Look(); }).share();
+    } catch (const std::system_error&) {
+      return;  // The system has no thread left, which ends nobody's work: a later call looks.
+    }
     look = looks->last;
   }
   look.wait_for(kPatience);

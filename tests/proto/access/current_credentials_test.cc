@@ -136,7 +136,7 @@ TEST_F(CurrentCredentialsTest, TheSameBytesAnewAreNoChange) {
 }
 
 TEST_F(CurrentCredentialsTest, CallsLookByThemselves) {
-  const auto current = Open();
+  auto current = Open();
   ASSERT_NE(current, nullptr);
   Write(files_.token_file, "longreach_2");
   // As often as calls come: one of them looks.
@@ -144,6 +144,7 @@ TEST_F(CurrentCredentialsTest, CallsLookByThemselves) {
     current->LookIfDue();
     std::this_thread::yield();
   }
+  current.reset();  // What is new is shown before it is told of: the look has ended now.
   EXPECT_EQ(renewed_.size(), 1u);
 }
 
