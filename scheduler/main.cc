@@ -200,6 +200,7 @@ std::optional<int> ReadCommandLine(int argc, char** argv, CommandLine& line) {
   line.options.artifacts = line.artifacts;
   if (line.copy_to_read) line.options.copy = line.copy_always ? store::CopyWhen::kAlways : store::CopyWhen::kReadOnly;
   line.options.log_events = !line.until_stdin_closes;  // A parent shows the last words of one that fails, and no others.
+  line.options.engine.awaits_workers = !line.until_stdin_closes;  // Its socket is a new one, which no worker of before knows.
   return std::nullopt;
 }
 

@@ -55,7 +55,8 @@ struct EngineOptions {
   size_t slices_in_flight = 32;
   // More workers than this are refused.
   size_t max_workers = 10'000;
-  // Workers that were there when the store was last written may call; false: nobody does, as somebody only looks at the store.
+  // Workers that were there when the store was last written may call; false: none does, as somebody only looks at the store, or a parent keeps this scheduler for
+  // itself.
   bool awaits_workers = true;
   // What jobs that are submitted now are computed by.
   experiments::Revisions revisions = experiments::CatalogRevisions();

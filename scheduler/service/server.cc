@@ -180,7 +180,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server::Parts::Admit(co
 absl::Status Server::Parts::Decide(const ServerOptions& options) {
   EngineOptions deciding = options.engine;
   deciding.files = &store->artifacts();
-  deciding.awaits_workers = options.copy == store::CopyWhen::kNever;
+  if (options.copy != store::CopyWhen::kNever) deciding.awaits_workers = false;
   deciding.log = [this](const std::string& line) { Log(line); };
   if (events != nullptr) deciding.news = [this](const News& news) { events->Add(news); };
   engine = std::make_unique<Engine>(

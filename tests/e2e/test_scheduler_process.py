@@ -195,6 +195,15 @@ def test_a_worker_is_what_it_was_until_it_has_had_time_to_call_a_scheduler_that_
     assert only_worker(home, scheduler=scheduler)["reason"] == ""
 
 
+def test_a_scheduler_that_a_command_keeps_for_itself_waits_for_no_worker_of_before(home):
+    """Its socket is a new one. 'longreach run' could say of its own worker what is true of one that is gone."""
+    scheduler = Scheduler(home)
+    PlayedWorker(scheduler).synchronize()
+    scheduler.kill()
+    again = Scheduler(home, "--until-stdin-closes", store=scheduler.store.name)
+    assert only_worker(home, scheduler=again)["state"] == "gone"
+
+
 def test_a_schedulers_end_writes_when_a_worker_last_called(home):
     """An idle worker's is written once a minute; while the scheduler runs, it knows."""
     scheduler = Scheduler(home)
