@@ -369,7 +369,7 @@ std::vector<Engine::CallPtr> Engine::CarryLocked(const Effects& effects, Memory&
     if (of_worker.empty()) memory.broken.erase(attempt->second.live.worker);  // There is nothing to take from it any more.
     memory.attempts.erase(attempt);
   }
-  if (!effects.ended.empty()) board_.ended().Ring();
+  if (!effects.ended.empty() || effects.unstarted_failed) board_.ended().Ring();
   for (const std::string& id : effects.workers) {
     const auto worker = memory.workers.find(id);
     if (worker == memory.workers.end()) continue;

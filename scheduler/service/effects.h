@@ -22,6 +22,8 @@ struct Effects {
   bool work = false;
   std::vector<StartedAttempt> started = {};
   std::vector<int64_t> ended = {};
+  // Jobs that no attempt had have failed: with them, sweeps may have come to their end.
+  bool unstarted_failed = false;
   // Attempts that have fewer members now.
   std::map<int64_t, int> members = {};
   // Workers whose next answer differs from their last one.

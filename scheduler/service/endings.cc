@@ -320,6 +320,7 @@ absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store:
 
 absl::Status FailUnstarted(sql::Transaction& tx, const store::JobRow& job, std::string_view reason, Effects& effects) {
   RETURN_IF_ERROR(store::FailUnstartedJob(tx, job.num, reason));
+  effects.unstarted_failed = true;
   RETURN_IF_ERROR(NoteFailedJob(tx, job, reason, effects));
   return SettleDependants(tx, job.num, effects);
 }

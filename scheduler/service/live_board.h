@@ -78,7 +78,7 @@ class LiveBoard {
     return *state;
   }
 
-  // Rung when attempts have ended, and the store says so: with them, sweeps may have.
+  // Rung when attempts have ended, or jobs have failed without one, and the store says so: with them, sweeps may have.
   Bell& ended() { return ended_; }
 
  private:

@@ -203,11 +203,17 @@ TEST_F(EngineInputsTest, JobsWhoseFileIsMissingAreNotLeased) {
   Submit(WithWeights(Sweep("s", 1)));
   TestWorker worker = Worker("a");
   TrainWeights(worker);
+  worker.next().set_free_slots(0);
+  worker.Sync();
   std::filesystem::remove(FileOfWeights());
+  int rung = 0;
+  const Bell::Listening listening = engine_->board().ended().Listen([&rung] { ++rung; });
 
+  worker.next().set_free_slots(1);
   EXPECT_EQ(worker.Sync().leases_size(), 0);
 
   EXPECT_THAT(FailureOfFirst("s"), HasSubstr("is missing"));
+  EXPECT_EQ(rung, 1) << "the sweep is done, without an attempt that ended";
   PutBackWeights();
   ASSERT_TRUE(Steer("s", Steering::ACTION_RETRY).ok());
   EXPECT_EQ(worker.Sync().leases_size(), 1);
