@@ -413,12 +413,12 @@ absl::Status Merge::SettleWaitingJobs() {
   static const std::string kSettle = fmt::format("UPDATE jobs SET state = {0} WHERE state IN ('waiting', 'queued') AND state <> {0}", kStateToRun);
   RETURN_IF_ERROR(ours_.Run(kSettle).status());
   // What waits for a job that has failed, or has diverged and left nothing, fails too; then what waits for that. Where a diverged job
-  // has left its weights, the scheduler decides when it leases: it knows who may use them.
+  // has left its weights, the scheduler decides when it leases: it knows who may use them. As there, what no retry brings is the reason before all others.
   static const std::string kFail =
-      fmt::format("UPDATE jobs SET state = 'failed', failure = f.failure FROM (SELECT i.job, min('{0}: ' "
-                  "|| i.name || ' (job ' || substr(s.id, 1, 8) || iif(s.diverged, ' diverged', iif(instr(s.failure, '{0}') = 1 AND "
-                  "instr(s.failure, ' diverged') > 0, '{1}', '')) || ')') AS failure "
-                  "FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
+      fmt::format("UPDATE jobs SET state = 'failed', failure = f.failure FROM (SELECT i.job, substr(min(iif(s.why <> '', 'a', 'b') || '{0}: ' "
+                  "|| i.name || ' (job ' || substr(s.id, 1, 8) || s.why || ')'), 2) AS failure "
+                  "FROM job_inputs AS i JOIN (SELECT num, id, state, diverged, iif(diverged, ' diverged', iif(instr(failure, '{0}') = 1 AND "
+                  "instr(failure, ' diverged') > 0, '{1}', '')) AS why FROM jobs) AS s ON s.num = i.source "
                   "WHERE s.state = 'failed' OR (s.diverged = 1 AND NOT EXISTS "
                   "(SELECT 1 FROM artifacts AS a WHERE a.job = s.num AND a.kind = i.artifact)) GROUP BY i.job) AS f "
                   "WHERE jobs.num = f.job AND jobs.state IN ('waiting', 'queued')",

@@ -338,6 +338,23 @@ TEST_F(MergeTest, WhatWaitsForAJobThatCannotBeginNamesThatItsInputDiverged) {
   EXPECT_THAT(ours_.Violations(), IsEmpty());
 }
 
+TEST_F(MergeTest, WhatNoRetryBringsIsTheReasonBeforeAnInputThatOnlyFailed) {
+  std::vector<NewJob> jobs = MakePack(3);
+  jobs[2].inputs = {{.name = "a", .source = jobs[0].id, .artifact = "weights", .metric = ""}, {.name = "b", .source = jobs[1].id, .artifact = "weights", .metric = ""}};
+  ours_.AddSweep("one", jobs);
+  ASSERT_OK(ours_.Write([](sql::Transaction& tx) { return FailUnstartedJob(tx, 1, "out of memory"); }));
+  theirs_->AddSweep("source", {jobs[1]});
+  const int64_t attempt = theirs_->Start("w2", {1}, 50);
+  ASSERT_OK(theirs_->Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(CompleteJob(tx, 1, attempt, {.diverged = true, .diverged_at = 3}));
+    return EndAttempt(tx, attempt, Outcome::kSucceeded, "", "", At(60));
+  }));
+
+  ASSERT_OK(Merge());
+
+  EXPECT_EQ(OurJob(jobs[2]).failure, "input failed: b (job " + jobs[1].id.substr(0, 8) + " diverged)");
+}
+
 TEST_F(MergeTest, JobsWithInputsComeOverWithThem) {
   std::vector<NewJob> jobs = MakePack(3);
   jobs[1].inputs = {{.name = "weights", .source = jobs[0].id, .artifact = "weights", .metric = ""}};
