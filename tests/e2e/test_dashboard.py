@@ -16,8 +16,6 @@ from test_plot import SWEEP
 
 pytestmark = harness.needs_worker
 
-PATIENCE_MS = 1000 * harness.PATIENCE_S
-
 
 @pytest.fixture(scope="module")
 def home():
@@ -112,24 +110,24 @@ def test_figures_are_drawn_under_the_pages_own_policy(home, browser, dashboard):
     with open_page(dashboard, browser) as page:
         open_sweep(page, "first")
         figure = page.get_by_role("figure", name="Measurements", exact=True)
-        expect(figure.get_by_text("Bucket Sort")).to_be_visible(timeout=PATIENCE_MS)
+        expect(figure.get_by_text("Bucket Sort")).to_be_visible()
         expect(figure.get_by_text("accuracy (%)").first).to_be_visible()
         assert re.fullmatch(r"longreach plot [0-9a-f]{8} --file figure.svg --store \S+/it.db", command_of(page, "Figure"))
         expect(figure.get_by_text("chance", exact=True)).to_have_count(0)  # Each of the two tasks has its own.
         only = page.get_by_role("textbox", name="Only")
         only.fill("task=bucket_sort")
         page.keyboard.press("Enter")
-        expect(figure.get_by_text("chance", exact=True)).to_have_count(1, timeout=PATIENCE_MS)
+        expect(figure.get_by_text("chance", exact=True)).to_have_count(1)
         only.fill("")
         page.keyboard.press("Enter")
         page.get_by_role("combobox", name="Of", exact=True).select_option("losses")
         losses = page.get_by_role("figure", name="Losses of training")
-        expect(losses.get_by_text("step", exact=True).first).to_be_visible(timeout=PATIENCE_MS)
+        expect(losses.get_by_text("step", exact=True).first).to_be_visible()
         assert "--x step" in command_of(page, "Figure")
         page.get_by_role("combobox", name="Of", exact=True).select_option("")
         page.get_by_role("combobox", name="Y").fill("seed")
         page.keyboard.press("Enter")
-        expect(figure.get_by_text("seed", exact=True).first).to_be_visible(timeout=PATIENCE_MS)  # A heat map.
+        expect(figure.get_by_text("seed", exact=True).first).to_be_visible()  # A heat map.
         expect(page.get_by_text("longreach plot").filter(has_text="--y seed")).to_be_visible()
 
 
@@ -144,7 +142,7 @@ def test_a_job_has_a_page(home, browser, dashboard):
         expect(page.get_by_role("heading", level=1)).to_have_text(f"Job {job}")
         expect(page.get_by_text("It has its result, from attempt")).to_be_visible()
         expect(page.get_by_text("longreach-job/1")).to_be_visible()
-        expect(page.get_by_role("figure", name="Losses of training")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_role("figure", name="Losses of training")).to_be_visible()
         measured = {(row[0], row[1]): row[3] for row in cells(page, "Measurements")}
         until(lambda: not children(dashboard.pid), "the store is given back")
         known = answer(home, f"longreach job {job} --store it.db")
@@ -160,14 +158,14 @@ def test_a_run_finds_the_store_free_and_the_page_follows_it(home, browser, dashb
         expect(page.get_by_role("link", name="first", exact=True)).to_be_visible()
         until(lambda: not children(dashboard.pid), "the store is given back")
         run = harness.Process(home, "run", [harness.BIN / "longreach", "run", "./second.yaml", "--store", "it.db", "-o", "json"])
-        expect(page.get_by_role("link", name="second", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_role("link", name="second", exact=True)).to_be_visible()
         open_sweep(page, "second")
         assert run.wait() == 0, run.log()
         # Nobody works there now: all of the page is brought up to date once more, and the store is free again.
-        expect(page.get_by_text("8 of 8 succeeded", exact=True)).to_be_visible(timeout=PATIENCE_MS)
-        expect(page.get_by_text("not measured")).to_have_count(0, timeout=PATIENCE_MS)
+        expect(page.get_by_text("8 of 8 succeeded", exact=True)).to_be_visible()
+        expect(page.get_by_text("not measured")).to_have_count(0)
         expect(page.get_by_text("are not finished")).to_have_count(0)
-        expect(page.get_by_role("status")).to_have_text("", timeout=PATIENCE_MS)
+        expect(page.get_by_role("status")).to_have_text("")
         until(lambda: not children(dashboard.pid), "the store is given back")
         assert run_cli(home, "store", "check", "--store", "it.db").code == 0
 
@@ -177,14 +175,14 @@ def test_commands_and_other_dashboards_take_turns_with_it(home, browser, dashboa
     with open_page(dashboard, browser) as page, open_page(other, browser) as their_page:
         for one in (page, their_page):
             open_sweep(one, "first")
-            expect(one.get_by_text("priority 0")).to_be_visible(timeout=PATIENCE_MS)
+            expect(one.get_by_text("priority 0")).to_be_visible()
         for priority in range(1, 4):
             # Also while somebody looks: the page is asked something at the same time.
             page.reload()
             changed = run_cli(home, "priority", "first", priority, "--store", "it.db")
             assert changed.code == 0, changed
             for one in (page, their_page):
-                expect(one.get_by_text(f"priority {priority}")).to_be_visible(timeout=PATIENCE_MS)
+                expect(one.get_by_text(f"priority {priority}")).to_be_visible()
         until(lambda: not children(dashboard.pid) and not children(other.pid), "both give the store back")
         for one in (page, their_page):
             expect(one.get_by_role("status")).to_have_text("")
@@ -272,16 +270,16 @@ def test_of_a_scheduler_it_is_live_and_finds_it_again(browser):
             expect(page.get_by_text("0 of 4 succeeded, 4 queued", exact=True)).to_be_visible()
             expect(page.get_by_text("nothing runs, for no worker is there")).to_be_visible()
             scheduler.kill()
-            expect(page.get_by_text(f"no scheduler at {scheduler.address}").first).to_be_visible(timeout=PATIENCE_MS)
+            expect(page.get_by_text(f"no scheduler at {scheduler.address}").first).to_be_visible()
             scheduler = scheduler.again()
-            expect(page.get_by_text("0 of 4 succeeded, 4 queued", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+            expect(page.get_by_text("0 of 4 succeeded, 4 queued", exact=True)).to_be_visible()
             assert run_cli(home, "pause", "noop", scheduler=scheduler).code == 0
-            expect(page.get_by_text(re.compile(rf"^the sweep is paused; 'longreach resume [0-9a-f]{{8}} --scheduler {scheduler.address}' lets it go on$"))).to_be_visible(timeout=PATIENCE_MS)
+            expect(page.get_by_text(re.compile(rf"^the sweep is paused; 'longreach resume [0-9a-f]{{8}} --scheduler {scheduler.address}' lets it go on$"))).to_be_visible()
             assert run_cli(home, "resume", "noop", scheduler=scheduler).code == 0
             harness.Worker(home, scheduler)
-            expect(page.get_by_text("4 of 4 succeeded", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+            expect(page.get_by_text("4 of 4 succeeded", exact=True)).to_be_visible()
             assert dashboard.stop() == 128 + 15
-            expect(page.get_by_text("the dashboard does not answer")).to_be_visible(timeout=PATIENCE_MS)
+            expect(page.get_by_text("the dashboard does not answer")).to_be_visible()
 
 
 def test_what_a_page_of_a_store_suggests_finds_that_store(browser):

@@ -11,9 +11,12 @@ import os
 import shutil
 import urllib.parse
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 import harness
+
+# Of five seconds a busy machine needs more.
+expect.set_options(timeout=1000 * harness.PATIENCE_S)
 
 
 class Dashboard(harness.Process):
