@@ -27,6 +27,7 @@
 #include "client/spec/spec_differences.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/settings.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
@@ -102,6 +103,8 @@ class Compare final : public Command {
       groups.back().values.assign(axes.size(), "");
     }
     CorrectByHolm(groups);
+    AddNoteOnLengths(comparison);
+    AddNotesOnOnly(comparison);
     AddNoteOnMarks(groups, comparison);
     AddNoteOnRates(axes, comparison);
     Print(session, comparison, axes, groups);
@@ -226,10 +229,10 @@ class Compare final : public Command {
     return Error(read.code(), fmt::format("sweep '{}': {}", Printable(sweep.name()), text.message), text.hint);
   }
 
-  // As --by says; else tasks and encodings, and systems, of which there are several. In the order that is asked for.
+  // As --by says; else tasks and encodings, and systems, of which there are several, if of one side alone. In the order that is asked for.
   std::vector<std::string_view> Axes(const PairedValues& values) const {
     if (!by_.empty()) return {by_.begin(), by_.end()};
-    std::vector<std::string_view> axes = values.Varying();
+    std::vector<std::string_view> axes = values.Telling();
     std::erase_if(axes, [](std::string_view axis) { return axis == "learning_rate" || axis == "seed"; });
     return axes;
   }
@@ -258,6 +261,27 @@ class Compare final : public Command {
   // A row that stands alone needs no correction: its interval says the same.
   static bool IsMarked(const PairedGroup& group, const std::vector<PairedGroup>& groups) {
     return groups.size() > 1 && group.p_holm.has_value() && *group.p_holm <= kErrorRate;
+  }
+  // What --only leaves, as tables say it: a row is not of all jobs that it names.
+  void AddNotesOnOnly(Comparison& comparison) const {
+    std::vector<std::string> notes;
+    const Only only(only_);
+    for (const auto& [axis, choice] : only.choices()) {
+      const bool is_setting = IsSettingPath(axis);
+      std::vector<std::string> words;
+      for (const std::string& word : choice.Words()) words.push_back(word.empty() ? "not set" : word);
+      notes.push_back(fmt::format("only {}{} {}", is_setting || IsPairAxis(axis) ? "jobs with " : "", axis, Join(words, " or ")));
+    }
+    comparison.notes.insert(comparison.notes.begin(), notes.begin(), notes.end());
+  }
+  // A score over all test lengths is of those that its job was tested at: longer ones mostly make it lower, whatever else is compared.
+  void AddNoteOnLengths(Comparison& comparison) const {
+    const std::string_view field = metric_ == "passkey_accuracy" ? "evaluation.passkey_lengths" : "evaluation.lengths";
+    if (length_ != 0 || comparison.values.pairs() == 0) return;
+    if (std::ranges::none_of(comparison.settings, [field](const std::string& path) { return path.ends_with(field); })) return;
+    comparison.notes.insert(comparison.notes.begin(),
+                            fmt::format("they differ in {}, and a score over all test lengths is of those that its job was tested at: a difference may be of the lengths alone; "
+                                        "--length N compares them at one that both have", field));
   }
   // Also that there are none, where an interval lets one expect some. Before all other notes, below the table.
   static void AddNoteOnMarks(const std::vector<PairedGroup>& groups, Comparison& comparison) {
@@ -334,7 +358,12 @@ class Compare final : public Command {
       if (format != Format::kLatex) session.out() << "\n";
     }
     session.Print(grid, "rows");
-    for (const std::string& note : comparison.notes) session.Say("note: " + note);
+    // What goes into a document has the meaning of its marks with it, as tables of results have.
+    for (const std::string& note : comparison.notes) {
+      if (format == Format::kMarkdown) session.out() << "\nNote: " << EscapeMarkdown(note) << "\n";
+      else if (format == Format::kLatex) session.out() << "% note: " << Printable(note) << "\n";
+      else session.Say("note: " + note);
+    }
     if (groups.empty()) {
       session.Say(fmt::format("no job of '{}' has a partner in '{}' with {}: 'longreach results SWEEP --jobs --metric {}{}' lists the values of each",
                               Printable(comparison.names[0]), Printable(comparison.names[1]), metric_, metric_, WhereFlags(session)));

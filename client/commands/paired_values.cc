@@ -93,6 +93,7 @@ std::optional<size_t> BaselineSide(const AxisValues& first, const AxisValues& se
 PairedValues::PairedValues(const SweepValues& first, const SweepValues& second) : PairedValues(first, second, DifferingAxes(first.axes(), second.axes())) {}
 
 PairedValues::PairedValues(const SweepValues& first, const SweepValues& second, std::vector<std::string_view> differing) : differing_(std::move(differing)) {
+  for (size_t axis = 0; axis < kPairAxes.size(); ++axis) several_[axis] = first.axes()[axis].size() > 1 || second.axes()[axis].size() > 1;
   const auto shared = [&](PairKey key) {
     for (const std::string_view axis : differing_) key[PlaceOf(axis)].clear();
     return key;
@@ -120,12 +121,26 @@ PairedValues::PairedValues(const SweepValues& first, const SweepValues& second, 
   partnered_[1] = met.size();
 }
 
+bool PairedValues::Varies(size_t axis) const {
+  return std::ranges::any_of(pairs_, [&](const Pair& pair) { return pair.key[axis] != pairs_.front().key[axis]; });
+}
+
 std::vector<std::string_view> PairedValues::Varying() const {
   std::vector<std::string_view> varying;
   for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
-    if (std::ranges::any_of(pairs_, [&](const Pair& pair) { return pair.key[axis] != pairs_.front().key[axis]; })) varying.push_back(kPairAxes[axis]);
+    if (Varies(axis)) varying.push_back(kPairAxes[axis]);
   }
   return varying;
+}
+
+std::vector<std::string_view> PairedValues::Telling() const {
+  std::vector<std::string_view> telling;
+  for (size_t axis = 0; axis < kPairAxes.size() && !pairs_.empty(); ++axis) {
+    // Of what is compared, keys have nothing.
+    const bool is_one_of_several = several_[axis] && !pairs_.front().key[axis].empty();
+    if (is_one_of_several || Varies(axis)) telling.push_back(kPairAxes[axis]);
+  }
+  return telling;
 }
 
 void CorrectByHolm(std::vector<PairedGroup>& groups) {

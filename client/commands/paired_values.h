@@ -95,11 +95,15 @@ class PairedValues {
   size_t partnered(size_t side) const { return partnered_[side]; }
   // Axes of which there is more than one value among the pairs, in the order of kPairAxes.
   std::vector<std::string_view> Varying() const;
+  // These, and axes of which a side has several values though its partners have one of them: which pairs these are is not known without them.
+  std::vector<std::string_view> Telling() const;
   // Groups by these axes, ascending; numbers by their size. No axes: one group of all pairs.
   std::vector<PairedGroup> Groups(const std::vector<std::string_view>& axes) const;
 
  private:
   PairedValues(const SweepValues& first, const SweepValues& second, std::vector<std::string_view> differing);
+
+  bool Varies(size_t axis) const;
 
   struct Pair {
     PairKey key;  // What both have in common, and what a baseline's partner has of its own.
@@ -107,6 +111,7 @@ class PairedValues {
   };
 
   std::vector<std::string_view> differing_;
+  std::array<bool, kPairAxes.size()> several_ = {};  // A side has several values.
   std::vector<Pair> pairs_;
   std::array<size_t, 2> partnered_ = {};
 };

@@ -35,8 +35,6 @@ class CompareTest : public WithFakeScheduler {
     EXPECT_EQ(outcome.code, kDone) << outcome.err;
     return outcome;
   }
-
- private:
   void Add(const std::string& task, const std::string& encoding, uint32_t seed, double accuracy) {
     v1::JobMeasurements& of_job = *scheduler_.measurements.add_jobs();
     of_job.mutable_job()->set_task(task);
@@ -127,8 +125,55 @@ TEST_F(CompareTest, RowsWithoutSpreadOrOfOnePairAreNotCountedAmongThoseThatAreCo
 TEST_F(CompareTest, MarksAreInEveryFormatForPeople) {
   AddPairs("bucket_sort", 0.3, {0.2, 0.201, 0.199});
   AddPairs("even_pairs", 0.5, {0.01, 0.02, 0.03});
-  EXPECT_THAT(Compared({"-o", "markdown"}).out, HasSubstr("| bucket\\_sort | 3 | 30.0 | 50.0 | +20.0\\* |"));
-  EXPECT_THAT(Compared({"-o", "latex"}).out, HasSubstr("bucket\\_sort & 3 & 30.0 & 50.0 & +20.0* &"));
+  const Outcome markdown = Compared({"-o", "markdown"}), latex = Compared({"-o", "latex"});
+  EXPECT_THAT(markdown.out, HasSubstr("| bucket\\_sort | 3 | 30.0 | 50.0 | +20.0\\* |"));
+  EXPECT_THAT(latex.out, HasSubstr("bucket\\_sort & 3 & 30.0 & 50.0 & +20.0* &"));
+  // With what they mean.
+  EXPECT_THAT(markdown.out, HasSubstr("|\n\nNote: \\*: the difference holds when corrected for 3 rows by Holm's method (p\\_holm of at most 0.05)\n"));
+  EXPECT_THAT(latex.out, HasSubstr("\\end{tabular}\n% note: *: the difference holds when corrected for 3 rows by Holm's method (p_holm of at most 0.05)\n"));
+  EXPECT_EQ(markdown.err, "");
+  EXPECT_EQ(latex.err, "");
+}
+
+TEST_F(CompareTest, WhatOneSideHasSeveralOfIsNamed) {
+  AddPairs("even_pairs", 0.5, {0.1, 0.12});
+  EXPECT_THAT(Compared().out, Not(HasSubstr("even_pairs"))) << "there is no other task";
+  Add("parity_check", "rope", 0, 0.5);
+
+  const Outcome outcome = Compared();
+
+  EXPECT_THAT(outcome.out, HasSubstr("\nTASK        PAIRS  FIRST  SECOND"));
+  EXPECT_THAT(outcome.out, HasSubstr("\neven_pairs      2   50.0    61.0"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\nall"))) << "which the one row is";
+  EXPECT_THAT(outcome.err, HasSubstr("note: 1 job of plain without a partner"));
+}
+
+TEST_F(CompareTest, WhatOnlyLeavesIsSaidAsTablesSayIt) {
+  AddPairs("even_pairs", 0.5, {0.1, 0.12});
+  EXPECT_THAT(Compared({"--only", "seed=0,2..4", "--only", "task=even_pairs"}).err, StartsWith("note: only jobs with seed 0 or 2 to 4\nnote: only jobs with task even_pairs\n"));
+  EXPECT_THAT(Compared({"--only", "training.weight_decay="}).err, StartsWith("note: only jobs with training.weight_decay not set\n"));
+  EXPECT_THAT(Compared().err, Not(HasSubstr("only jobs")));
+}
+
+TEST_F(CompareTest, ScoresOverOtherTestLengthsAreSaidToBeSo) {
+  AddPairs("even_pairs", 0.5, {0.1, 0.12});
+  v1::Sweep& other = scheduler_.other_sweeps.emplace_back(scheduler_.sweep);
+  other.set_id(std::string(64, 'c'));
+  const auto said = [&](const std::vector<std::string>& more = {}) {
+    std::vector<std::string> line = {"compare", "last", other.id()};
+    line.insert(line.end(), more.begin(), more.end());
+    const Outcome outcome = Run(line);
+    EXPECT_EQ(outcome.code, kDone) << outcome.err;
+    return outcome.err;
+  };
+  const char* const told = "note: they differ in evaluation.lengths, and a score over all test lengths is of those that its job was tested at";
+  EXPECT_THAT(said(), Not(HasSubstr(told)));
+  for (const int length : {41, 42}) other.mutable_spec()->mutable_evaluation()->add_lengths(length);
+  EXPECT_THAT(said(), HasSubstr(told));
+  EXPECT_THAT(said({"--length", "41"}), Not(HasSubstr(told)));
+  EXPECT_THAT(said({"--metric", "passkey_accuracy"}), Not(HasSubstr(told))) << "which has lengths of its own";
+  other.mutable_spec()->mutable_evaluation()->add_passkey_lengths(64);
+  EXPECT_THAT(said({"--metric", "passkey_accuracy"}), HasSubstr("note: they differ in evaluation.passkey_lengths, and a score"));
 }
 
 }  // namespace

@@ -222,10 +222,29 @@ TEST_F(PairedValuesTest, AnAxisOfSeveralValuesMustAgree) {
   EXPECT_FALSE(AreDisjoint(AxisValues(), second_.axes(), "encoding"));
 }
 
+TEST_F(PairedValuesTest, WhatASideHasSeveralOfTellsWhichPairsTheseAre) {
+  Add({.seed = 0}, 1, 2);
+  Add({.seed = 1}, 1, 3);
+  EXPECT_EQ(Values().Telling(), std::vector<std::string_view>{"seed"});
+  first_.Add(JobAt({.task = "parity_check"}), 3);
+  EXPECT_EQ(Values().Varying(), std::vector<std::string_view>{"seed"});
+  EXPECT_EQ(Values().Telling(), (std::vector<std::string_view>{"task", "seed"}));
+}
+
+TEST_F(PairedValuesTest, WhatIsComparedTellsNothingOfPairsButBesideABaseline) {
+  first_.Add(JobAt({.encoding = "none"}), 1);
+  second_.Add(JobAt({.encoding = "rope"}), 2);
+  EXPECT_TRUE(Values().Telling().empty()) << "there is no other encoding";
+  second_.Add(JobAt({.encoding = "alibi", .seed = 1}), 3);
+  EXPECT_EQ(Values().pairs(), 1u);
+  EXPECT_EQ(Values().Telling(), (std::vector<std::string_view>{"encoding", "seed"})) << "the pair is with rope, of seed 0";
+}
+
 TEST_F(PairedValuesTest, WithoutJobsThereIsNothing) {
   EXPECT_TRUE(Values().Groups({}).empty());
   EXPECT_TRUE(Values().Groups({"task"}).empty());
   EXPECT_TRUE(Values().Varying().empty());
+  EXPECT_TRUE(Values().Telling().empty());
   EXPECT_EQ(first_.values().size() - Values().partnered(0), 0u);
 }
 
