@@ -117,6 +117,7 @@ TEST_F(PlotBestOfTest, PointsNameTheValueOfTheirLine) {
   // One answer stands for both questions: its first row is the line with its rates, the second the line at one of them by lengths.
   const v1::Table both = TableOf("accuracy", {"0.001", "0.0003"}, {{"rope", {80, 70}}, {"rope,0.001", {82, 81}}});
   scheduler_.table = both;
+  for (v1::TableCell& cell : *scheduler_.table.mutable_cells()) cell.set_deviation(1);
 
   const Outcome outcome = Run("a.vl.json", {"--best-of", "learning_rate"});
 
@@ -135,6 +136,17 @@ TEST_F(PlotBestOfTest, PointsNameTheValueOfTheirLine) {
   EXPECT_THAT(Written("a.vl.json"), HasSubstr("\"mean over seeds at the best learning rate; bands: standard deviation\""));
   EXPECT_THAT(Written("a.vl.json"), HasSubstr("learning_rate chosen for each line by its mean over all test lengths: 0.001 in 1 line"));
   EXPECT_THAT(Written("a.vl.json"), HasSubstr("\"title\": \"best learning rate\""));
+}
+
+TEST_F(PlotBestOfTest, PointsOfOneJobHaveNoBandsAndNoneAreTold) {
+  v1::Axes& axes = *scheduler_.sweep.mutable_spec()->mutable_axes();
+  for (const double rate : {3e-4, 1e-3}) axes.add_learning_rate(rate);
+  scheduler_.table = TableOf("accuracy", {"0.001", "0.0003"}, {{"rope", {80, 70}}, {"rope,0.001", {82, 81}}});
+
+  ASSERT_EQ(Run("a.vl.json", {"--best-of", "learning_rate"}).code, kDone);
+
+  EXPECT_THAT(Written("a.vl.json"), HasSubstr("\"at the best learning rate\""));
+  EXPECT_THAT(Written("a.vl.json"), Not(HasSubstr("bands")));
 }
 
 TEST_F(PlotBestOfTest, WithoutItPointsNameNone) {
