@@ -16,21 +16,27 @@ const std::string& ValueOf(const TableJob& job, std::string_view axis) {
 
 }  // namespace
 
-MixedAxes::MixedAxes(const TableSide& rows, const TableSide& columns, const TableSide& best_of) {
+MixedAxes::MixedAxes(const TableSide& rows, const TableSide& columns) {
   for (const std::string_view axis : {"encoding", "system", "task"}) {
-    if (!rows.Has(axis) && !columns.Has(axis) && !best_of.Has(axis)) axes_.push_back({.name = axis});
+    if (!rows.Has(axis) && !columns.Has(axis)) axes_.push_back({.name = axis});
   }
 }
 
-void MixedAxes::Add(std::vector<std::string>& first, const TableJob& job) {
-  if (first.empty()) {
-    for (const Axis& axis : axes_) first.push_back(ValueOf(job, axis.name));
+void MixedAxes::Add(Mixture& mixture, const TableJob& job) const {
+  if (mixture.first.empty()) {
+    for (const Axis& axis : axes_) mixture.first.push_back(ValueOf(job, axis.name));
     return;
   }
   for (size_t i = 0; i < axes_.size(); ++i) {
     const std::string& value = ValueOf(job, axes_[i].name);
-    if (value != first[i]) axes_[i].keys.insert({first[i], value});
+    if (value == mixture.first[i]) continue;
+    mixture.keys.resize(axes_.size());
+    mixture.keys[i].insert({mixture.first[i], value});
   }
+}
+
+void MixedAxes::Count(const Mixture& mixture) {
+  for (size_t i = 0; i < mixture.keys.size(); ++i) axes_[i].keys.insert(mixture.keys[i].begin(), mixture.keys[i].end());
 }
 
 std::string MixedAxes::Note(const v1::TableSpec& spec) const {

@@ -8,6 +8,7 @@
 
 #include "longreach/v1/api.pb.h"
 #include "scheduler/service/table_axes.h"
+#include "scheduler/service/table_cell.h"
 #include "scheduler/service/table_side.h"
 
 namespace longreach::service {
@@ -15,11 +16,13 @@ namespace longreach::service {
 class MixedAxes {
  public:
   MixedAxes() = default;
-  // Of a table with these rows and columns, each cell of one value of `best_of`. Learning rates and seeds are what a value is usually the best of, or the mean.
-  MixedAxes(const TableSide& rows, const TableSide& columns, const TableSide& best_of);
+  // Of a table with these rows and columns. Learning rates and seeds are what a value is usually the best of, or the mean.
+  MixedAxes(const TableSide& rows, const TableSide& columns);
 
-  // One more job has a value in a cell; `first`: what that of the cell's first job is of, which is filled in here.
-  void Add(std::vector<std::string>& first, const TableJob& job);
+  // One more job has a value among those of a cell that have the same value of TableSpec.best_of.
+  void Add(Mixture& mixture, const TableJob& job) const;
+  // These are the values that their cell is made of.
+  void Count(const Mixture& mixture);
 
   // "cells are the maximum over 2 encodings (none, rope); --columns length,encoding tells them apart". Empty: they are of one each.
   std::string Note(const v1::TableSpec& spec) const;

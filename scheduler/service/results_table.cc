@@ -76,7 +76,7 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
     }
   }
   ASSIGN_OR_RETURN(table.best_of_, BestOfSide(full, table.row_axes_, table.column_axes_));
-  table.mixed_ = MixedAxes(table.row_axes_, table.column_axes_, table.best_of_);
+  table.mixed_ = MixedAxes(table.row_axes_, table.column_axes_);
   const bool by_step = table.IsAxis(kStepAxis);
   if (full.metric().empty()) full.set_metric(std::string(by_step ? kTrainingLoss : main_metric));
   table.metric_ = catalog::FindMetric(full.metric());
@@ -264,11 +264,19 @@ void ResultsTable::Add(const TableJob& job) {
     if (too_large_) return;
     last_ = {.job = job, .cell = &cells_[{row, column}]};
   }
-  if (AddTo(*last_.cell, job)) mixed_.Add(last_.cell->first, job);
+  const std::string group = GroupOf(job);
+  if (last_.cell->Add(job, group, metric_->factor)) mixed_.Add(last_.cell->groups[group].mixture, job);
 }
 
-bool ResultsTable::AddTo(Cell& cell, const TableJob& job) const {
-  return cell.Add(job, best_of_.axes().empty() ? std::string() : best_of_.KeyOf(job), metric_->factor);
+std::string ResultsTable::GroupOf(const TableJob& job) const { return best_of_.axes().empty() ? std::string() : best_of_.KeyOf(job); }
+
+MixedAxes ResultsTable::Mixed() const {
+  MixedAxes mixed = mixed_;
+  for (const auto& [place, cell] : cells_) {
+    const auto shown = cell.Best(spec_.aggregate(), metric_->better == catalog::Better::kHigher);
+    if (shown != cell.groups.end()) mixed.Count(shown->second.mixture);
+  }
+  return mixed;
 }
 
 absl::Status ResultsTable::CheckSize() const {
@@ -287,7 +295,7 @@ void ResultsTable::AddExtra(int column, const TableJob& job) {
     extra.last = {.job = job, .cell = &extra.cells[row_axes_.KeyOf(job)]};
     too_large_ = extra.cells.size() > kMaxCells;
   }
-  AddTo(*extra.last.cell, job);
+  extra.last.cell->Add(job, GroupOf(job), metric_->factor);
   if (job.again) return;
   if (IsOpen(job.state)) ++extra.open;
   if (job.state == store::State::kCancelled) ++extra.cancelled;

@@ -124,8 +124,10 @@ class ResultsTable {
   bool ChoosesAny(bool extra) const;
   // With room for the extra columns.
   bool IsTooLarge() const;
-  // Adds a job to a cell; whether it has a value there.
-  bool AddTo(Cell& cell, const TableJob& job) const;
+  // Of a job: its value of TableSpec.best_of, by which its cell has groups.
+  std::string GroupOf(const TableJob& job) const;
+  // With what the cells are over, each at the value of TableSpec.best_of that it shows.
+  MixedAxes Mixed() const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
   const Cell* Find(const v1::Table& table, int row, int column) const;
   // nullptr: nothing was published for this cell.
@@ -162,7 +164,7 @@ class ResultsTable {
   TableSide row_axes_;
   TableSide column_axes_;
   TableSide best_of_;
-  MixedAxes mixed_;
+  MixedAxes mixed_;  // Without a cell.
   const catalog::Metric* metric_ = nullptr;
   std::vector<TableFilter> filters_;
   std::vector<std::string> slice_axes_;

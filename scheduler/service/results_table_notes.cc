@@ -63,7 +63,7 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   }
   AddNotesOnJobs(table);
   AddNotesOnBuilds(table);
-  if (const std::string mixed = mixed_.Note(spec_); !mixed.empty()) AddTypedNote(table, v1::TableNote::KIND_MIXED, "", mixed);
+  if (const std::string mixed = Mixed().Note(spec_); !mixed.empty()) AddTypedNote(table, v1::TableNote::KIND_MIXED, "", mixed);
   else AddNoteOnNumbers(table);
   AddNotesOnBestOf(table);
   AddNoteOnTests(table);

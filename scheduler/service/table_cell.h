@@ -16,6 +16,12 @@ namespace longreach::service {
 // The job is not done, and nobody has said that it is not to be.
 bool IsOpen(store::State state);
 
+// What values are of that stand together, by the axes of MixedAxes.
+struct Mixture {
+  std::vector<std::string> first = {};           // Of the first of them.
+  std::vector<std::set<std::string>> keys = {};  // Of all, where an axis has several; nothing until one has.
+};
+
 struct CellJobs {
   // A job may have several values in one cell, by head or step; spread between jobs is not spread within one.
   struct OfJob {
@@ -26,6 +32,7 @@ struct CellJobs {
   struct Group {
     std::vector<double> values;
     std::vector<OfJob> by_job;  // Those that have values.
+    Mixture mixture = {};
     // Over jobs, of each the mean of its values. Nothing for fewer than two.
     std::optional<double> Deviation() const;
   };
@@ -39,8 +46,7 @@ struct CellJobs {
   std::map<std::string, int> unmeasured;   // Succeeded, not diverged, without this measurement; by system.
   std::set<std::string> measured_systems;  // Of those that did have it; jobs of no system are not in here.
   std::string last_builds = {};
-  std::vector<std::string> first = {};  // Of MixedAxes.
-  std::string data = {};                // Of all its jobs; empty where they differ.
+  std::string data = {};  // Of all its jobs; empty where they differ.
 
   // `group`: its value of TableSpec.best_of. Whether the job has a value that counts.
   bool Add(const TableJob& job, const std::string& group, double factor);

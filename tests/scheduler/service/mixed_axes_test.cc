@@ -7,8 +7,11 @@
 namespace longreach::service {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 v1::TableSpec By(const std::string& rows, const std::string& columns, const std::string& aggregate) {
   v1::TableSpec spec;
@@ -61,6 +64,30 @@ TEST(MixedAxesTest, SystemsThatAnAxisOfSettingsDoesNotTellApartAreNamed) {
 
   EXPECT_THAT(table.Build().notes(), ElementsAre("cells are the mean over 2 encodings (none, rope) and 6 systems (a, b, c, d, e and 1 more); "
                                                  "--rows model.layers,system --columns task,encoding tells them apart"));
+}
+
+// Systems of a grid over two settings, a job of each: one setting is a column, the other is what a cell has the best of.
+TEST(MixedAxesTest, ACellIsOfTheSystemsAtItsBestValueAlone) {
+  v1::TableSpec spec = By("task", "model.layers", "mean");
+  spec.add_best_of("training.batch_size");
+  ResultsTable table = Make(spec);
+  const auto add = [&table](const std::string& system, const SettingValues& settings, double value) {
+    TableJob job = OfSystem(system, "rope");
+    job.settings = &settings;
+    job.value = value;
+    table.Add(job);
+  };
+  const SettingValues small = {{"model.layers", "2"}, {"training.batch_size", "8"}}, large = {{"model.layers", "2"}, {"training.batch_size", "32"}};
+  const SettingValues deep = {{"model.layers", "4"}, {"training.batch_size", "8"}};
+  add("2_8", small, 0.5);
+  add("2_32", large, 0.6);
+  add("4_8", deep, 0.5);
+  EXPECT_THAT(table.Build().notes(), Not(Contains(HasSubstr("tells them apart")))) << "each cell is of one system";
+
+  add("2_8_wide", small, 0.1);
+  EXPECT_THAT(table.Build().notes(), Not(Contains(HasSubstr("tells them apart")))) << "that is not at the best value";
+  add("2_32_wide", large, 0.6);
+  EXPECT_THAT(table.Build().notes(), Contains("cells are the mean over 2 systems (2_32, 2_32_wide); --rows task,system tells them apart"));
 }
 
 TEST(MixedAxesTest, AJobWithoutAValueIsNotThrownTogetherWithAnother) {
