@@ -31,6 +31,8 @@ using std::chrono::seconds;
 constexpr seconds kAskWorkersEvery{2};
 // A worker that is ready says so; one whose predecessor has just been killed waits for its folder.
 constexpr seconds kReadyPatience{60};
+// Behind this it is said that a run waits for its worker: nothing else is until then.
+constexpr seconds kSilentPatience{5};
 // A worker of our own sees new data within seconds. What it still cannot do at the fourth question, seconds apart, it never will.
 constexpr int kStuckAtLast = 4;
 
@@ -119,10 +121,15 @@ absl::StatusOr<std::optional<int>> SweepRun::Prepare() {
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::AwaitWorkers() {
-  const Clock::time_point end = Clock::now() + kReadyPatience;
+  const Clock::time_point start = Clock::now(), end = start + kReadyPatience;
+  bool is_told = false;
   for (OwnWorker& worker : workers_) {
     while (!worker.process.ReadLine(milliseconds(100)).has_value() && !worker.process.WaitFor(milliseconds(10))) {
       if (interrupt_.count() > 0) return Interrupted();
+      if (!is_told && Clock::now() > start + kSilentPatience) {
+        is_told = true;
+        session_.Say("waiting for the worker: it opens its device, or that of a run that was killed has not ended yet");
+      }
       if (Clock::now() > end) break;  // Whatever it waits for, it says why it gets no work.
     }
   }

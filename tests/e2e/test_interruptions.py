@@ -1,4 +1,5 @@
 """Whatever is killed or stopped on the way, a sweep ends with the bits of an undisturbed run."""
+import fcntl
 import signal
 
 import grpc
@@ -163,6 +164,20 @@ def test_run_interrupted_by_ctrl_c_and_started_again(home, undisturbed):
     assert outcome(store) == undisturbed
     checked = run_cli(home, "store", "check", "--store", store)
     assert checked.code == 0, checked
+
+
+def test_a_run_says_that_it_waits_for_the_worker_of_one_that_was_killed(home):
+    store = home.path / "waiting.db"
+    folder = home.path / "waiting.db.worker"
+    folder.mkdir(mode=0o700)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        running = Process(home, "run", [BIN / "longreach", "run", "noop", "--set", "seed=0..1", "--store", store])
+        until(lambda: "waiting for the worker: " in running.log(), "it is said what the run waits for")
+        assert running.is_running() and "sweep " not in running.log()
+    assert running.wait() == 0, running.log()
+    assert running.log().count("waiting for the worker") == 1
+    assert query(store, "SELECT DISTINCT state FROM jobs") == [("succeeded",)]
 
 
 def unless_held(ended):
