@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <optional>
 #include <set>
 
 #include "client/commands/sweep_calls.h"
@@ -54,23 +55,29 @@ void SayWhereTestsAloneDiffer(Session& session, Connection& connection, const v1
   if (!all.ok()) return;  // It is planned all the same; so below.
   std::set<std::string> seen = {sweep.evaluation().SerializeAsString()};
   int plans = 0;
+  std::optional<v1::Sweep> nearest;
+  int32_t done = plan.done();
   const auto end = std::chrono::steady_clock::now() + kPatienceForPlans;
   for (const std::string& id : SweepsWithTests(*all, sweep.name(), own)) {
     const absl::StatusOr<v1::Sweep> other = FindSweep(connection, id);
-    if (AnswersNoMore(other.status())) return;
+    if (AnswersNoMore(other.status())) break;
     if (!other.ok() || other->spec().experiment() != sweep.experiment()) continue;
     if (!seen.insert(other->spec().evaluation().SerializeAsString()).second) continue;
     const auto left = std::chrono::ceil<std::chrono::seconds>(end - std::chrono::steady_clock::now());
-    if (++plans > kMostPlans || left.count() <= 0) return;
+    if (++plans > kMostPlans || left.count() <= 0) break;
     v1::SubmitSweepRequest request;
     *request.mutable_spec() = sweep;
     *request.mutable_spec()->mutable_evaluation() = other->spec().evaluation();
     request.set_dry_run(true);
     const absl::StatusOr<v1::SubmitSweepResponse> planned = connection.Call(&Connection::Stub::SubmitSweep, request, left);
-    if (AnswersNoMore(planned.status())) return;
-    if (!planned.ok() || planned->plan().done() <= plan.done()) continue;
-    return session.Say(TestsAloneDiffer(*other, sweep.evaluation(), planned->plan().done(), planned->plan().jobs()));
+    if (AnswersNoMore(planned.status())) break;
+    if (!planned.ok() || planned->plan().done() <= done) continue;
+    // The newest may have been a part of these jobs.
+    done = planned->plan().done();
+    nearest = *other;
+    if (done == plan.jobs()) break;
   }
+  if (nearest.has_value()) session.Say(TestsAloneDiffer(*nearest, sweep.evaluation(), done, plan.jobs()));
 }
 
 }  // namespace longreach::client

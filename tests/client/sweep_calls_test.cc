@@ -107,6 +107,30 @@ TEST_F(SweepCallsTest, WhatIsAskedForTheSakeOfANoteFailsNothing) {
   EXPECT_EQ(asked, 3);
 }
 
+TEST_F(SweepCallsTest, OfOtherTestsThoseWithTheMostDoneAreTold) {
+  const TempFolder folder;
+  const std::string file = folder.Write("mine.yaml", "experiment: algorithmic\naxes: {task: even_pairs, encoding: rope, learning_rate: 0.001, seed: 0}\n"
+                                                     "evaluation: {lengths: [50, 60]}\n");
+  // The newest first, as the scheduler lists them.
+  for (const auto& [name, length] : {std::pair("few", 70), std::pair("most", 80), std::pair("some", 90)}) {
+    v1::Sweep& before = scheduler_.other_sweeps.emplace_back();
+    before.set_id(std::string(63, '1') + std::to_string(length / 10));
+    before.set_name(name);
+    before.mutable_counts()->set_succeeded(9);
+    before.mutable_spec()->set_experiment("algorithmic");
+    before.mutable_spec()->mutable_evaluation()->add_lengths(length);
+  }
+  scheduler_.when_planned = [](const v1::SubmitSweepRequest& request, v1::Plan& plan) {
+    const int length = request.dry_run() ? request.spec().evaluation().lengths(0) : 0;
+    if (length >= 70) plan.set_done(length == 70 ? 4 : length == 80 ? 9 : 5);
+  };
+
+  const std::string said = Run({"plan", file}).err;
+
+  EXPECT_THAT(said, HasSubstr("with the evaluation of sweep 11111111 most 9 of these 945 jobs are done"));
+  EXPECT_THAT(said, Not(HasSubstr("11111111 few"))) << "one note is enough";
+}
+
 TEST_F(SweepCallsTest, OfManySweepsThoseOfTheNameAreLookedAtFirst) {
   v1::ListSweepsResponse all;
   for (int i = 0; i < 20; ++i) {
