@@ -1,8 +1,9 @@
 #include "scheduler/service/mixed_axes.h"
 
-#include <cstddef>
-
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
 
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
@@ -36,7 +37,10 @@ void MixedAxes::Add(Mixture& mixture, const TableJob& job) const {
 }
 
 void MixedAxes::Count(const Mixture& mixture) {
-  for (size_t i = 0; i < mixture.keys.size(); ++i) axes_[i].keys.insert(mixture.keys[i].begin(), mixture.keys[i].end());
+  for (size_t i = 0; i < mixture.keys.size(); ++i) {
+    axes_[i].keys.insert(mixture.keys[i].begin(), mixture.keys[i].end());
+    axes_[i].most = std::max(axes_[i].most, mixture.keys[i].size());
+  }
 }
 
 std::string MixedAxes::Note(const v1::TableSpec& spec) const {
@@ -44,7 +48,8 @@ std::string MixedAxes::Note(const v1::TableSpec& spec) const {
   std::string rows = spec.rows(), columns = spec.columns();
   for (const Axis& axis : axes_) {
     if (axis.keys.empty()) continue;
-    mixed.push_back(fmt::format("{} {}s ({})", axis.keys.size(), axis.name, JoinSome(InOrder(axis.name, axis.keys, {}))));
+    const std::string some = axis.most < axis.keys.size() ? fmt::format("up to {} of ", axis.most) : "";
+    mixed.push_back(fmt::format("{}{} {}s ({})", some, axis.keys.size(), axis.name, JoinSome(InOrder(axis.name, axis.keys, {}))));
     // Encodings are compared side by side, within a row.
     (axis.name == "encoding" ? columns : rows) += fmt::format(",{}", axis.name);
   }

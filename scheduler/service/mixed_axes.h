@@ -1,6 +1,7 @@
 // Tasks, encodings and systems that a table throws together: those of the values in one cell, where they are neither rows nor columns. Pure.
 #pragma once
 
+#include <cstddef>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,13 +25,15 @@ class MixedAxes {
   // These are the values that their cell is made of.
   void Count(const Mixture& mixture);
 
-  // "cells are the maximum over 2 encodings (none, rope); --columns length,encoding tells them apart". Empty: they are of one each.
+  // "cells are the maximum over 2 encodings (none, rope); --columns length,encoding tells them apart", and where none has all "over up to 2 of 4 encodings".
+  // Empty: they are of one each.
   std::string Note(const v1::TableSpec& spec) const;
 
  private:
   struct Axis {
     std::string_view name;
     std::set<std::string> keys = {};  // Of cells that have several.
+    size_t most = 0;                  // In one of them.
   };
   std::vector<Axis> axes_;
 };

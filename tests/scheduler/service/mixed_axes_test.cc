@@ -41,6 +41,15 @@ TEST(MixedAxesTest, ANoteSaysWhatIsNeitherRowNorColumn) {
               ElementsAre("cells are the maximum over 3 encodings (none, rope, rope:randomized); --columns learning_rate,encoding tells them apart"));
 }
 
+TEST(MixedAxesTest, CellsThatHaveSomeOfThemEachAreNotSaidToBeOverAll) {
+  ResultsTable table = Make(By("task", "learning_rate", "mean"));
+  for (const char* encoding : {"rope", "alibi"}) table.Add(Done("even_pairs", encoding, 1e-4, 0, 0.5));
+  for (const char* encoding : {"none", "sandwich"}) table.Add(Done("parity_check", encoding, 1e-4, 0, 0.5));
+
+  EXPECT_THAT(table.Build().notes(),
+              ElementsAre("cells are the mean over up to 2 of 4 encodings (alibi, none, rope, sandwich); --columns learning_rate,encoding tells them apart"));
+}
+
 TEST(MixedAxesTest, LearningRatesAndSeedsAreWhatACellIsUsuallyOver) {
   ResultsTable table = Make({});
   table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
