@@ -209,8 +209,11 @@ TEST_F(QuerySweepsTest, StepsOfSystemsThatDifferInThemAreAddedUp) {
   ASSERT_EQ(sweep.jobs.size(), 32u);
   AddWorker("w1", "box");
   const std::span<const int64_t> jobs(sweep.jobs);  // By the systems' names.
-  Succeed(Lease("w1", jobs.first(4)), jobs.first(4), std::vector{0.5, 0.5, 0.5, 0.5});
-  Succeed(Lease("w1", jobs.last(2)), jobs.last(2), std::vector{0.5, 0.5});
+  for (const auto& [of, scores] : {std::pair(jobs.first(4), std::vector{0.5, 0.5, 0.5, 0.5}), std::pair(jobs.last(2), std::vector{0.5, 0.5})}) {
+    const int64_t attempt = Lease("w1", of);
+    Succeed(attempt, of, scores);
+    End(attempt, Outcome::kSucceeded);
+  }
   const int64_t running = Lease("w1", jobs.subspan(4, 2));
   board_.Set(running, {.worker = "w1", .worker_name = "box", .task = "parity_check", .encoding = "rope", .members = 2,
                        .step = 500, .steps = 1000, .phase = AttemptPhase::kTraining, .steps_per_second = 5});
