@@ -39,7 +39,8 @@ enum class Concern {
 };
 
 struct CheckReport {
-  std::vector<std::string> violations{};  // One line each; none: the store is sound. At most kMaxViolations of each kind.
+  // One line each; none: the store is sound. At most kMaxViolations of each kind, but of files each (CutFilesShort).
+  std::vector<std::string> violations{};
   std::map<std::string, Concern> concerns{};  // Of these lines, but for those that count what there is no place for.
   // Ascending by hash. No violation: such a file may be named by another copy of the database.
   std::vector<UnnamedFile> unnamed{};
@@ -71,6 +72,9 @@ absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool
 // `read_artifacts` whether it still has its hash, and which files nobody knows. Changes nothing. While a scheduler writes, a file that
 // comes in between is among these: what two checks find is so.
 absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop = {});
+// Of what is wrong with files, the first kMaxViolations stay and the others are counted: without its folder a store lacks all of them. For what people are shown,
+// once it is known which of two checks agree.
+void CutFilesShort(CheckReport& report);
 
 struct MergeReport {
   int jobs_added = 0;

@@ -1,4 +1,6 @@
 // The ledger checks find each kind of contradiction that is planted, and nothing in a sound store.
+#include <algorithm>
+
 #include "tests/store/fixture.h"
 
 namespace longreach::store {
@@ -152,7 +154,25 @@ TEST_F(CheckTest, AMultitudeIsCutShort) {
   ASSERT_OK(test_.db().Execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30) "
                                "INSERT INTO sweeps(id, name, submitted_at, asked_at, spec, jobs_failed) "
                                "SELECT 'id' || i, 'x', 0, 0, '', 1 FROM n"));
-  EXPECT_THAT(test_.Violations(), Contains("... and 10 more of this kind"));
+  // Neither is a sweep's id the hash of what it is, nor do its counts hold.
+  EXPECT_GE(std::ranges::count(test_.Violations(), std::string("... and 10 more of this kind")), 2);
+}
+
+TEST_F(CheckTest, AMultitudeOfFilesIsCutShortAndNothingElseIs) {
+  CheckReport report{.violations = {"the sweep one counts 7 jobs, and has 2"}};
+  for (int file = 0; file < 30; ++file) {
+    report.violations.push_back("file " + std::to_string(file));
+    report.concerns[report.violations.back()] = Concern::kArtifacts;
+  }
+  report.concerns[report.violations.front()] = Concern::kWork;
+
+  CutFilesShort(report);
+
+  ASSERT_EQ(report.violations.size(), 22u);
+  EXPECT_EQ(report.violations.front(), "the sweep one counts 7 jobs, and has 2");
+  EXPECT_EQ(report.violations[20], "file 19");
+  EXPECT_EQ(report.violations.back(), "... and 10 more of this kind");
+  EXPECT_TRUE(report.Has(Concern::kArtifacts));
 }
 
 TEST_F(CheckTest, DamagedPagesAreFound) {

@@ -178,6 +178,22 @@ TEST_F(MaintenanceTest, EachKindOfViolationSaysWhatIsAtStakeAndWhatToDo) {
   for (const std::string& remark : remarks()) EXPECT_THAT(remark, ::testing::AnyOf(HasSubstr("docs/OPERATIONS.md, Restore"), artifacts));
 }
 
+// As of a backup of the database alone: a line for each would be no answer any more where there are many.
+TEST_F(MaintenanceTest, WithoutTheFolderOfArtifactsTheFirstFilesAreNamedAndTheOthersCounted) {
+  const std::vector<int64_t> jobs = ours_.AddSweep("one", MakePack(30));
+  const int64_t attempt = ours_.Start("w1", jobs);
+  for (size_t i = 0; i < jobs.size(); ++i) ours_.AddFile(jobs[i], "log", 0, attempt, "the log " + std::to_string(i));
+  ours_.Succeed(attempt, 0.5);
+  std::filesystem::remove_all(ours_.store->artifacts().folder());
+
+  ASSERT_OK_AND_ASSIGN(const v1::CheckStoreResponse check, CheckStore(*ours_.store, {}));
+
+  ASSERT_EQ(check.violations_size(), 21);
+  for (int i = 0; i < 20; ++i) EXPECT_THAT(check.violations(i), HasSubstr("its file is missing"));
+  EXPECT_EQ(check.violations(20), "... and 10 more of this kind");
+  EXPECT_THAT(check.remarks(), ElementsAre(HasSubstr("'longreach store merge OTHER' brings files back")));
+}
+
 TEST_F(MaintenanceTest, FilesThatNothingNamesAreARemark) {
   for (const char* content : {"a", "bb", "ccc", "dddd"}) ours_.store->artifacts().Settle(ours_.PutFile(content));
   v1::CheckStoreRequest request;
