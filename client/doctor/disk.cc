@@ -4,6 +4,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <string_view>
 #include <system_error>
 
 #include "client/output/text.h"
@@ -33,6 +35,15 @@ constexpr KnownFileSystem kKnown[] = {
 };
 
 bool May(const std::filesystem::path& path, int how) { return ::access(path.c_str(), how) == 0; }
+
+// The first bytes tell another file by mistake, and a disk that has lost them; more than those is for who opens it. One that is empty is a store to come.
+bool BeginsOtherwise(const std::filesystem::path& file) {
+  constexpr std::string_view kBegin("SQLite format 3\0", 16);
+  std::string begin(kBegin.size(), '\0');
+  std::ifstream in(file, std::ios::binary);
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return in.gcount() > 0 && begin != kBegin;
+}
 
 // SQLite's write-ahead log lies in memory that all who have the file open share, which they do on one machine alone.
 void AddFileSystem(const StoreSeen& store, Findings& findings) {
@@ -85,6 +96,7 @@ StoreSeen LookAtStore(const std::filesystem::path& file, bool named) {
   seen.exists = std::filesystem::exists(file, ignored);
   seen.is_file = std::filesystem::is_regular_file(file, ignored);
   seen.readable = May(file, R_OK);
+  seen.is_other = seen.is_file && BeginsOtherwise(file);
   seen.writable = May(file, W_OK);
   const std::filesystem::path absolute = std::filesystem::absolute(file, ignored);
   seen.folder = LookAtFolder(absolute.empty() ? "." : absolute.parent_path());
@@ -113,6 +125,8 @@ Check JudgeStore(const StoreSeen& store) {
     findings.Add(cannot, fmt::format("{} is no file", file), "name another store with --store FILE");
   } else if (store.exists && !store.readable) {
     findings.Add(cannot, fmt::format("{} may not be read by this user", file), "see whose it is, or name another store with --store FILE");
+  } else if (store.is_other) {
+    findings.Add(cannot, fmt::format("{} is no store: it does not begin as a database does", file), "name another store with --store FILE; if it was one, put the last copy of it in its place (docs/OPERATIONS.md, Restore)");
   } else if (store.exists && !(store.writable && store.folder.writable)) {
     findings.Add(CheckState::kWarning, fmt::format("{} may not be written by this user", file),
                  "commands that only look read a copy of it, and others are refused; 'longreach store merge' takes it over into a store of your own");

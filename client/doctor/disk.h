@@ -41,6 +41,7 @@ struct StoreSeen {
   bool named = false;  // By the user; else it is the one that `longreach run` would take.
   bool exists = false;
   bool is_file = false;
+  bool is_other = false;  // There is something in it, and it does not begin as a database does.
   bool readable = false;
   bool writable = false;
   FolderSeen folder;

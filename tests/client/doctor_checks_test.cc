@@ -4,7 +4,10 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/doctor/check.h"
@@ -16,6 +19,7 @@
 #include "client/doctor/scheduler.h"
 #include "client/errors.h"
 #include "proto/access/certificates.h"
+#include "tests/support/temporary_folder.h"
 
 namespace longreach::client {
 namespace {
@@ -280,6 +284,12 @@ TEST(DoctorStoreTest, WhatThisUserMayDoThereIsSaid) {
   folder.is_file = false;
   EXPECT_EQ(JudgeStore(folder).state, CheckState::kFailed);
 
+  StoreSeen other = UsualStore();
+  other.is_other = true;
+  EXPECT_EQ(JudgeStore(other).state, CheckState::kFailed);
+  EXPECT_THAT(JudgeStore(other).seen, HasSubstr("b1.db is no store"));
+  EXPECT_THAT(JudgeStore(other).advice, HasSubstr("name another store with --store FILE"));
+
   StoreSeen to_come = UsualStore();
   to_come.exists = to_come.is_file = to_come.readable = to_come.writable = false;
   EXPECT_EQ(JudgeStore(to_come).state, CheckState::kOk);
@@ -293,6 +303,22 @@ TEST(DoctorStoreTest, WhatThisUserMayDoThereIsSaid) {
   nowhere.folder = {.path = "/nowhere"};
   EXPECT_EQ(JudgeStore(nowhere).state, CheckState::kFailed);
   EXPECT_EQ(JudgeStore(nowhere).seen, "there is no folder /nowhere");
+}
+
+TEST(DoctorStoreTest, AFileIsADatabaseByItsFirstBytes) {
+  const longreach::testing::TemporaryFolder folder;
+  const std::filesystem::path file = folder / "b1.db";
+  const auto is_other = [&](std::string_view bytes) {
+    std::ofstream(file, std::ios::binary) << bytes;
+    return LookAtStore(file, true).is_other;
+  };
+  EXPECT_FALSE(LookAtStore(file, true).is_other) << "it is not there";
+  EXPECT_FALSE(is_other("")) << "made, and nothing in it yet";
+  EXPECT_FALSE(is_other(std::string_view("SQLite format 3\0\20\0\2\2", 20)));
+  EXPECT_TRUE(is_other("SQLite format"));
+  EXPECT_TRUE(is_other("name,value\nseed,1\n"));
+  EXPECT_TRUE(is_other(std::string(4096, '\0'))) << "a disk that has lost it";
+  EXPECT_FALSE(LookAtStore(folder / "", true).is_other) << "a folder";
 }
 
 TEST(DoctorStoreTest, AStateFolderIsTheWorkersOrNotThereYet) {
