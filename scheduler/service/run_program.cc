@@ -113,6 +113,7 @@ absl::StatusOr<pid_t> StartProgram(const ProgramCall& call, int input, int outpu
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (failed == ENOEXEC) return absl::InternalError("cannot be started: it is no program of this machine; a script begins with a line like '#!/bin/sh'");
+  if (failed == ENOENT) return absl::InternalError("cannot be started: it is not there, or the program is not that its first line names");
   if (failed != 0) return CannotStart(failed);
   return pid;
 }

@@ -139,8 +139,10 @@ TEST_F(RunProgramTest, WhatCannotBeStartedSaysWhy) {
   ProgramCall call = Script("exit 0");
   std::ofstream(call.program) << "exit 0\n";
   EXPECT_EQ(RunProgram(call, kLong, Never).message(), "cannot be started: it is no program of this machine; a script begins with a line like '#!/bin/sh'");
+  std::ofstream(call.program) << "#!/nowhere/sh\nexit 0\n";
+  EXPECT_EQ(RunProgram(call, kLong, Never).message(), "cannot be started: it is not there, or the program is not that its first line names");
   std::filesystem::remove(call.program);
-  EXPECT_EQ(RunProgram(call, kLong, Never).message(), "cannot be started: No such file or directory");
+  EXPECT_EQ(RunProgram(call, kLong, Never).message(), "cannot be started: it is not there, or the program is not that its first line names");
 }
 
 TEST_F(RunProgramTest, WhatCannotBeExecutedIsRefusedBeforehand) {
