@@ -141,6 +141,8 @@ News CertificateEnds(std::string_view line) {
   return {.kind = News::Kind::kCertificates, .line = std::string(line), .notice = Notice{.event = "certificate_ends"}};
 }
 
+News CertificateTakenUp(std::string_view line) { return {.kind = News::Kind::kRenewed, .line = fmt::format("taken up without a restart: {}", line)}; }
+
 std::string MoreOf(News::Kind kind, int64_t count) {
   const auto more = [count](std::string_view of) { return fmt::format("{}: {} more", of, count); };
   switch (kind) {
@@ -155,6 +157,7 @@ std::string MoreOf(News::Kind kind, int64_t count) {
     case News::Kind::kStore: return more("merges and backups");
     case News::Kind::kTokens: return more("changes of the file of tokens");
     case News::Kind::kCertificates: return more("certificates that expire");
+    case News::Kind::kRenewed: return more("certificates taken up");
   }
   return "";
 }

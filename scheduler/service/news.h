@@ -30,7 +30,7 @@ struct Notice {
 
 struct News {
   // Of each kind so many are told at a time, and the others counted: a network that fails takes hundreds of workers along.
-  enum class Kind { kWorkerCame, kWorkerLost, kWorkerGone, kWorkerState, kSweepAsked, kSweepFails, kSweepDone, kNobodyWorks, kStore, kTokens, kCertificates };
+  enum class Kind { kWorkerCame, kWorkerLost, kWorkerGone, kWorkerState, kSweepAsked, kSweepFails, kSweepDone, kNobodyWorks, kStore, kTokens, kCertificates, kRenewed };
   Kind kind = Kind::kStore;
   std::string line = {};
   // By its number, a sweep that may have jobs to do from now on: its end is told.
@@ -67,6 +67,8 @@ News StoreBackedUp(std::string_view path, double bytes, std::string_view by);
 News TokensReadAgain(size_t tokens);
 // `line`: which one, until when, and what to do.
 News CertificateEnds(std::string_view line);
+// `line`: which one, and until when it is good.
+News CertificateTakenUp(std::string_view line);
 
 // "workers that are gone: 312 more": those of a kind that were counted only.
 std::string MoreOf(News::Kind kind, int64_t count);

@@ -158,9 +158,14 @@ std::unique_ptr<EventLog> Server::Parts::MakeEvents() {
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server::Parts::Admit(const ListenAddress& at, const ServerOptions& options) {
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
   if (!options.tls.certificate.empty()) {
-    ASSIGN_OR_RETURN(tls, CheckedTlsFiles::Open(options.tls, strangers, [this](const std::string& line) {
+    ToldOfTls told;
+    told.ends = [this](const std::string& line) {
       if (events != nullptr) events->Add(CertificateEnds(line));
-    }));
+    };
+    told.renewed = [this](const std::string& line) {
+      if (events != nullptr) events->Add(CertificateTakenUp(line));
+    };
+    ASSIGN_OR_RETURN(tls, CheckedTlsFiles::Open(options.tls, strangers, std::move(told)));
     tls->Follow();
     credentials = TlsServer(*tls);
   } else if (!options.tokens.empty()) {

@@ -114,6 +114,7 @@ def test_a_renewed_certificate_is_taken_up_without_a_restart(home):
     assert shown() == before, "and locks nobody out"
     shutil.copy(elsewhere / "server.key", certificates["server.key"])
     until(lambda: shown() not in (before, ""), "the new certificate is shown")
+    assert scheduler.log().count("taken up without a restart: certificate ") == 1 and "server.crt (good until " in scheduler.log(), scheduler.log()
     assert run_cli(home, "sweeps", *certificates.flags("reader"), scheduler=scheduler).code == 0
 
 

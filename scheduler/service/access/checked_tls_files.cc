@@ -43,15 +43,20 @@ absl::Status Replace(int& fd, const std::string& text) {
 std::string CertificateName(const TlsFiles& files) { return fmt::format("certificate {}", files.certificate); }
 std::string AuthorityName(const TlsFiles& files) { return fmt::format("client authority {}", files.client_ca); }
 
+std::string AsItServes(const std::string& what, const std::string& pem) {
+  const absl::StatusOr<access::CertificateInfo> info = access::ReadCertificate(pem);
+  return info.ok() ? fmt::format("{} (good until {})", what, access::Day(info->until)) : what;
+}
+
 std::string PathOf(int fd) { return fd < 0 ? std::string() : fmt::format("/proc/self/fd/{}", fd); }
 
 }  // namespace
 
-CheckedTlsFiles::CheckedTlsFiles(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends)
-    : files_(std::move(files)), log_(log), ends_(std::move(ends)), state_(State{.files = access::ChangedFiles({files_.certificate, files_.key, files_.client_ca})}) {}
+CheckedTlsFiles::CheckedTlsFiles(TlsFiles files, Refusals& log, ToldOfTls told)
+    : files_(std::move(files)), log_(log), told_(std::move(told)), state_(State{.files = access::ChangedFiles({files_.certificate, files_.key, files_.client_ca})}) {}
 
-absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> CheckedTlsFiles::Open(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends) {
-  auto checked = std::unique_ptr<CheckedTlsFiles>(new CheckedTlsFiles(std::move(files), log, std::move(ends)));
+absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> CheckedTlsFiles::Open(TlsFiles files, Refusals& log, ToldOfTls told) {
+  auto checked = std::unique_ptr<CheckedTlsFiles>(new CheckedTlsFiles(std::move(files), log, std::move(told)));
   {
     auto state = checked->state_.Lock();
     RETURN_IF_ERROR(state->files.Begin([&checked, &state] { return checked->Take(*state); }));
@@ -95,19 +100,22 @@ absl::Status CheckedTlsFiles::Take(State& state) {
 
 void CheckedTlsFiles::Look(std::chrono::sys_seconds now) {
   auto state = state_.Lock();
+  const std::string certificate = state->certificate, authority = state->authority;
   const std::string wrong = state->files.Look([this, &state] { return Take(*state); });
   if (!wrong.empty()) log_.Add(fmt::format("a change of the TLS files: {}; those of before still serve", wrong));
+  if (told_.renewed && state->certificate != certificate) told_.renewed(AsItServes(CertificateName(files_), state->certificate));
+  if (told_.renewed && state->authority != authority) told_.renewed(AsItServes(AuthorityName(files_), state->authority));
   TellOfEnds(*state, now);
 }
 
 void CheckedTlsFiles::TellOfEnds(State& state, std::chrono::sys_seconds now) const {
-  if (!ends_) return;
+  if (!told_.ends) return;
   if (const auto today = std::chrono::floor<std::chrono::days>(now); today != state.told_on) {
     state.told.clear();
     state.told_on = today;
   }
   for (const std::string& line : {access::EndOfCertificate(state.certificate, CertificateName(files_), now), access::EndOfCertificate(state.authority, AuthorityName(files_), now)}) {
-    if (!line.empty() && state.told.insert(line).second) ends_(line);
+    if (!line.empty() && state.told.insert(line).second) told_.ends(line);
   }
 }
 

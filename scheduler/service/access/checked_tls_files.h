@@ -23,14 +23,19 @@ struct TlsFiles {
   std::string client_ca;  // The authority of callers' certificates; empty: no caller has one.
 };
 
+// Who hears of them, in a line each; each may be empty.
+struct ToldOfTls {
+  std::function<void(const std::string&)> ends{};     // What serves and has expired, or soon will: once a day, and when it comes to it.
+  std::function<void(const std::string&)> renewed{};  // "certificate FILE (good until 2027-11-21)": what serves from now on in the place of what did.
+};
+
 class CheckedTlsFiles {
  public:
   // How long a change may take to be seen.
   static constexpr std::chrono::seconds kEvery{5};
 
   // FAILED_PRECONDITION with the file: unreadable, not PEM, not a pair, expired, or readable by everybody. `log` outlives it.
-  // `ends` hears of what serves and has expired, or soon will: once a day, and when it comes to it.
-  static absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> Open(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends = {});
+  static absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> Open(TlsFiles files, Refusals& log, ToldOfTls told = {});
   ~CheckedTlsFiles();
   CheckedTlsFiles(const CheckedTlsFiles&) = delete;
   CheckedTlsFiles& operator=(const CheckedTlsFiles&) = delete;
@@ -53,13 +58,13 @@ class CheckedTlsFiles {
     std::chrono::sys_days told_on{};
   };
 
-  CheckedTlsFiles(TlsFiles files, Refusals& log, std::function<void(const std::string&)> ends);
+  CheckedTlsFiles(TlsFiles files, Refusals& log, ToldOfTls told);
   absl::Status Take(State& state);
   void TellOfEnds(State& state, std::chrono::sys_seconds now) const;
 
   const TlsFiles files_;
   Refusals& log_;
-  const std::function<void(const std::string&)> ends_;
+  const ToldOfTls told_;
   int pair_ = -1;  // Descriptors, which keep their numbers when what they refer to is replaced.
   int client_ca_ = -1;
   Synchronized<State> state_;

@@ -15,6 +15,8 @@
 namespace longreach::service {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string Contents(const std::string& path) {
@@ -59,7 +61,8 @@ class CheckedTlsFilesTest : public ::testing::Test {
 };
 
 TEST_F(CheckedTlsFilesTest, ARenewedPairAndAnotherAuthorityAreTakenUp) {
-  const auto checked = CheckedTlsFiles::Open(files_, log_);
+  std::vector<std::string> told;
+  const auto checked = CheckedTlsFiles::Open(files_, log_, {.renewed = [&told](const std::string& line) { told.push_back(line); }});
   ASSERT_TRUE(checked.ok()) << checked.status();
   const std::string pair = (*checked)->pair();
   EXPECT_EQ(Contents(pair), Pair(before_));
@@ -69,16 +72,23 @@ TEST_F(CheckedTlsFilesTest, ARenewedPairAndAnotherAuthorityAreTakenUp) {
   const access::KeyAndCertificate other = *access::MakeAuthority("another", 30);
   Write(files_.key, after.key);
   Write(files_.certificate, after.certificate);
-  Write(files_.client_ca, other.certificate);
+  EXPECT_THAT(told, ::testing::IsEmpty());
   (*checked)->Look();
   EXPECT_EQ((*checked)->pair(), pair) << "the path stays";
   EXPECT_EQ(Contents(pair), Pair(after));
+  EXPECT_EQ(Contents((*checked)->client_ca()), authority_.certificate);
+  EXPECT_THAT(told, ElementsAre(AllOf(HasSubstr("certificate "), HasSubstr("server.crt (good until "))));
+
+  Write(files_.client_ca, other.certificate);
+  for (int i = 0; i < 2; ++i) (*checked)->Look();
   EXPECT_EQ(Contents((*checked)->client_ca()), other.certificate);
+  EXPECT_THAT(told, ElementsAre(HasSubstr("server.crt"), AllOf(HasSubstr("client authority "), HasSubstr("ca.crt (good until ")))) << "each once";
   EXPECT_EQ(log_.lines, 0);
 }
 
 TEST_F(CheckedTlsFilesTest, AKeyWithoutItsCertificateIsLoggedOnceAndChangesNothing) {
-  const auto checked = CheckedTlsFiles::Open(files_, log_);
+  std::vector<std::string> told;
+  const auto checked = CheckedTlsFiles::Open(files_, log_, {.renewed = [&told](const std::string& line) { told.push_back(line); }});
   ASSERT_TRUE(checked.ok()) << checked.status();
   const access::KeyAndCertificate after = Issued(60);
   Write(files_.key, after.key);
@@ -88,10 +98,12 @@ TEST_F(CheckedTlsFilesTest, AKeyWithoutItsCertificateIsLoggedOnceAndChangesNothi
   EXPECT_EQ(log_.lines, 1);
   EXPECT_THAT(log_.last, HasSubstr("the key belongs to another certificate; those of before still serve"));
   EXPECT_EQ(Contents((*checked)->pair()), Pair(before_));
+  EXPECT_THAT(told, ::testing::IsEmpty());
 
   Write(files_.certificate, after.certificate);
   (*checked)->Look();
   EXPECT_EQ(Contents((*checked)->pair()), Pair(after));
+  EXPECT_THAT(told, ::testing::SizeIs(1));
 }
 
 TEST_F(CheckedTlsFilesTest, AWrongAuthorityKeepsAGoodPairOutToo) {
@@ -109,7 +121,7 @@ TEST_F(CheckedTlsFilesTest, AWrongAuthorityKeepsAGoodPairOutToo) {
 
 TEST_F(CheckedTlsFilesTest, WhatServesAndExpiresIsToldOnceADayUntilItIsRenewed) {
   std::vector<std::string> told;
-  const auto checked = CheckedTlsFiles::Open(files_, log_, [&told](const std::string& line) { told.push_back(line); });
+  const auto checked = CheckedTlsFiles::Open(files_, log_, {.ends = [&told](const std::string& line) { told.push_back(line); }});
   ASSERT_TRUE(checked.ok()) << checked.status();
   // Noon, so that a minute later is the same day.
   const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()) + std::chrono::hours(12);
