@@ -60,11 +60,15 @@ void Watch(int epoll, int descriptor, uint32_t events, int how = EPOLL_CTL_ADD) 
 
 }  // namespace
 
+size_t AffordableConnections(size_t wanted, size_t open_files) {
+  // Where there are few, half of them are for connections.
+  const size_t others = std::min(kOtherDescriptors, open_files / 2);
+  return std::min(wanted, (open_files - others) / 2);
+}
+
 size_t AffordableConnections(size_t wanted) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
-  const size_t left = limit.rlim_cur > 2 * kOtherDescriptors ? limit.rlim_cur - kOtherDescriptors : kOtherDescriptors;
-  return std::min(wanted, left / 2);
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? AffordableConnections(wanted, limit.rlim_cur) : wanted;
 }
 
 class TcpListener::WitnessFactory final : public grpc::experimental::ServerInterceptorFactoryInterface {

@@ -22,7 +22,9 @@
 
 namespace longreach::service {
 
-// Fewer than `wanted` where the process may not have the file descriptors for so many.
+// Fewer than `wanted` where `open_files` are not enough for so many: each takes two, and connections leave what the store and calls under way need.
+size_t AffordableConnections(size_t wanted, size_t open_files);
+// By what this process may open.
 size_t AffordableConnections(size_t wanted);
 
 class TcpListener {
