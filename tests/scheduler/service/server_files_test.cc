@@ -119,6 +119,28 @@ TEST(UploadRoomTest, WhereTheDiskHadRoomItIsNotAsked) {
   EXPECT_EQ(told.board.Read().trouble(), "");
 }
 
+// Its disk is not mounted any more, say. How much room there is where it was says nothing.
+TEST(UploadRoomTest, AFolderThatIsAwayIsToldUntilAFileIsTaken) {
+  for (const absl::Status& away : {absl::NotFoundError("cannot make 'tmp/1': No such file or directory"), absl::PermissionDeniedError("cannot make 'tmp/1': Read-only file system"),
+                                   absl::UnavailableError("cannot write 'tmp/1': Input/output error")}) {
+    ToldRoom told;
+    told.space = 1000;
+    told.room.Refused(200, away);
+    told.room.Refused(100, away);
+    EXPECT_THAT(told.board.Read().trouble(), ::testing::AllOf(HasSubstr("files of jobs cannot be written: cannot"), HasSubstr("see whether their folder is there")));
+
+    EXPECT_EQ(told.room.NextLook(), std::nullopt);
+    told.room.Look(SteadyTime{std::chrono::seconds(1000)});
+    told.room.StoreIsWell();
+    EXPECT_NE(told.board.Read().trouble(), "");
+    told.space = 0;
+    told.room.Taken(1);
+
+    EXPECT_EQ(told.board.Read().trouble(), "");
+    EXPECT_THAT(told.log, ElementsAre(HasSubstr("'tmp/1'"), "files of jobs can be written again"));
+  }
+}
+
 TEST(UploadRoomTest, WhatIsWrongWithAFileIsNoTroubleOfTheDisk) {
   ToldRoom told;
 
