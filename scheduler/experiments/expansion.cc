@@ -9,6 +9,7 @@
 #include "proto/base/names.h"
 #include "proto/base/text.h"
 #include "proto/types/canonical.h"
+#include "proto/types/sweep_parts.h"
 #include "proto/types/wire_limits.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/lengths.h"
@@ -88,26 +89,6 @@ absl::StatusOr<int64_t> CountJobs(const v1::Axes& axes) {
                                                     axes.seed_size(), count, kMaxJobsOfSweep));
   }
   return static_cast<int64_t>(count);
-}
-
-// The sweep whose jobs make an input. What it leaves out is that of the sweep that needs it: axes, experiment kind, data, and
-// each group of settings as a whole. But a sweep that trains nothing has no training to lend.
-v1::SweepSpec MakerSweep(const v1::Input& input, const v1::Axes& axes, const v1::SweepSpec& sweep) {
-  v1::SweepSpec maker = input.from();
-  v1::Axes& own = *maker.mutable_axes();
-  if (own.task().empty()) *own.mutable_task() = axes.task();
-  if (own.encoding().empty()) *own.mutable_encoding() = axes.encoding();
-  if (own.learning_rate().empty()) *own.mutable_learning_rate() = axes.learning_rate();
-  if (own.seed().empty()) *own.mutable_seed() = axes.seed();
-  if (maker.experiment().empty()) maker.set_experiment(sweep.experiment());
-  if (maker.data().empty()) maker.set_data(sweep.data());
-  const bool same_kind = maker.experiment() == sweep.experiment();
-  const bool trains = !sweep.training().has_steps() || sweep.training().steps() > 0;
-  if (same_kind && !maker.has_model() && sweep.has_model()) *maker.mutable_model() = sweep.model();
-  if (same_kind && !maker.has_positions() && sweep.has_positions()) *maker.mutable_positions() = sweep.positions();
-  if (same_kind && !maker.has_training() && sweep.has_training() && trains) *maker.mutable_training() = sweep.training();
-  if (same_kind && !maker.has_evaluation() && sweep.has_evaluation()) *maker.mutable_evaluation() = sweep.evaluation();
-  return maker;
 }
 
 // Settings of a sweep with one value for each axis as a complete job, without its inputs.

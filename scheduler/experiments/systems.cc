@@ -10,58 +10,11 @@
 #include "proto/base/text.h"
 #include "proto/catalog/encoding_name.h"
 #include "proto/types/canonical.h"
+#include "proto/types/sweep_parts.h"
 #include "scheduler/experiments/expansion.h"
 
 namespace longreach::experiments {
 namespace {
-
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
-
-// The values of `own` over `whole`, field by field; a list takes the place of the list.
-void Overlay(const Message& own, Message& whole) {
-  const google::protobuf::Reflection& at = *own.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  at.ListFields(own, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->is_repeated()) at.ClearField(&whole, field);
-  }
-  for (const FieldDescriptor* field : fields) {
-    if (!field->is_repeated() && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      Overlay(at.GetMessage(own, field), *at.MutableMessage(&whole, field));
-    }
-  }
-  // What is left are single values and lists that are empty now.
-  std::unique_ptr<Message> flat(own.New());
-  flat->CopyFrom(own);
-  for (const FieldDescriptor* field : fields) {
-    if (!field->is_repeated() && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) at.ClearField(flat.get(), field);
-  }
-  whole.MergeFrom(*flat);
-}
-
-// What the job behind an input leaves out, said in the sweep's own words: else it would be the system's.
-void FillFrom(const v1::SweepSpec& sweep, const v1::Axes& set_by_system, v1::SweepSpec& from) {
-  // Also where the sweep has none: the group is there then, and empty.
-  if (!from.has_model()) *from.mutable_model() = sweep.model();
-  if (!from.has_positions()) *from.mutable_positions() = sweep.positions();
-  if (!from.has_training()) *from.mutable_training() = sweep.training();
-  if (!from.has_evaluation()) *from.mutable_evaluation() = sweep.evaluation();
-  const google::protobuf::Reflection& at = *set_by_system.GetReflection();
-  std::vector<const FieldDescriptor*> axes;
-  at.ListFields(set_by_system, &axes);
-  for (const FieldDescriptor* axis : axes) {
-    if (at.FieldSize(sweep.axes(), axis) != 1 || at.FieldSize(from.axes(), axis) > 0) continue;
-    v1::Axes one = sweep.axes();
-    std::vector<const FieldDescriptor*> others;
-    at.ListFields(one, &others);
-    for (const FieldDescriptor* other : others) {
-      if (other != axis) at.ClearField(&one, other);
-    }
-    from.mutable_axes()->MergeFrom(one);
-  }
-  for (v1::Input& input : *from.mutable_inputs()) FillFrom(sweep, set_by_system, *input.mutable_from());
-}
 
 std::vector<const v1::System*> InOrder(const v1::SweepSpec& sweep) {
   std::vector<const v1::System*> systems;
@@ -137,14 +90,6 @@ v1::SweepSpec WithoutSystems(const v1::SweepSpec& sweep) {
   v1::SweepSpec plain = sweep;
   plain.clear_systems();
   return plain;
-}
-
-// `plain` is the sweep without its systems.
-v1::SweepSpec WithSystem(const v1::SweepSpec& plain, const v1::System& system) {
-  v1::SweepSpec whole = plain;
-  Overlay(system.with(), whole);
-  for (v1::Input& input : *whole.mutable_inputs()) FillFrom(plain, system.with().axes(), *input.mutable_from());
-  return whole;
 }
 
 // What `of` says for each task and encoding of a sweep.

@@ -59,7 +59,7 @@ TEST_F(BeforeStoreTest, DataThatAreNotWhatTheSweepAsksOfThemMakeNoStore) {
                                           "systems:\n"
                                           "  - {name: all, with: {evaluation: {longbench: bench}}}\n"
                                           "  - {name: some, with: {evaluation: {longbench: bench, longbench_tasks: [trec]}}}\n"
-                                          "  - {name: again, with: {evaluation: {longbench: bench, lengths: 7}}}\n"
+                                          "  - {name: again, with: {evaluation: {longbench: bench, examples: 7}}}\n"
                                           "  - {name: nope, with: {axes: {encoding: none}, model: {folder: other}}}\n");
   for (const char* name : {"bench", "corpus", "tiny"}) fake_.plan.add_data_sets(name);  // What reads 'other' is done.
   SetWorker("case \"$*\" in *'data fit'*) echo fits; echo \"error: evaluation.longbench_tasks: 'bench' has no trec; ask for others\" >&2; exit 2 ;; esac\n");
@@ -69,13 +69,53 @@ TEST_F(BeforeStoreTest, DataThatAreNotWhatTheSweepAsksOfThemMakeNoStore) {
   EXPECT_EQ(outcome.code, kUsage);
   EXPECT_THAT(outcome.err, HasSubstr("error: " + file + ":9:")) << "the second need is that of the second system";
   EXPECT_THAT(outcome.err, HasSubstr("systems.some: evaluation.longbench_tasks: 'bench' has no trec; ask for others\n  nothing was submitted\n"));
-  const std::string need = R"({"experiment":"llama","task":"tokens","encoding":"rope","data":"corpus","model":{"layers":3,"folder":"tiny"},"evaluation":{"longbench":"bench")";
+  const std::string need = R"({"experiment":"llama","task":"tokens","encoding":"rope","data":"corpus","model":{"layers":3,"folder":"tiny"},"training":{"steps":0},"evaluation":{"longbench":"bench")";
   EXPECT_EQ(LastLine("worker.calls"), "data fit --data-folder /tmp/sets " + need + "}} " + need + R"(,"longbench_tasks":["trec"]}})" + "\n")
       << "each once, and not what no open job reads";
   EXPECT_FALSE(std::filesystem::exists(store()));
 
   SetWorker("exit 0\n");
   EXPECT_EQ(Run({"run", file, "--store", store()}).code, kFailed) << "a worker that ends at once: it has come to that";
+}
+
+TEST_F(BeforeStoreTest, DataOfWhatIsTrainedOnAndOfJobsThatMakeInputsAreLookedAtToo) {
+  SetScheduler(MakesItsFile());
+  const std::string file = runtime_.Write("sweep.yaml",
+                                          "name: x\n"
+                                          "experiment: llama\n"
+                                          "data: corpus\n"
+                                          "axes: {task: tokens, encoding: none, learning_rate: 0.1, seed: 0}\n"
+                                          "model: {folder: tiny}\n"
+                                          "training: {steps: 0, mixture: [unread], mixture_weights: [1]}\n"
+                                          "evaluation: {lengths: [8, 16], perplexity_protocol: yarn, stride: 4}\n"
+                                          "systems:\n"
+                                          "  - name: heads\n"
+                                          "    with:\n"
+                                          "      training: {steps: 2, lengths: [4, 6], mixture: [one, two], mixture_weights: [1, 3]}\n"
+                                          "      evaluation: {stride: 0}\n"
+                                          "      inputs:\n"
+                                          "        - name: weights\n"
+                                          "          artifact: weights\n"
+                                          "          from:\n"
+                                          "            data: other\n"
+                                          "            model: {folder: second}\n"
+                                          "            axes: {encoding: rope}\n"
+                                          "            evaluation: {lengths: 32}\n");
+  for (const char* name : {"corpus", "one", "other", "second", "tiny", "two"}) fake_.plan.add_data_sets(name);
+  SetWorker("case \"$*\" in *'data fit'*) echo fits; echo \"error: encoding: 'rope', and 'second' is none of it\" >&2; exit 2 ;; esac\n");
+
+  const Outcome outcome = Run({"run", file, "--store", store()});
+
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("error: " + file + ":19:"));
+  EXPECT_THAT(outcome.err, HasSubstr("systems.heads: inputs.weights.from.axes.encoding: 'rope', and 'second' is none of it\n  nothing was submitted\n"));
+  const std::string begin = R"({"experiment":"llama","task":"tokens","encoding":)";
+  EXPECT_EQ(LastLine("worker.calls"), "data fit " + begin +
+                                          R"("none","data":"corpus","model":{"folder":"tiny"},"training":{"steps":2,"lengths":[6],"mixture":["one","two"]},)"
+                                          R"("evaluation":{"lengths":[16],"stride":0,"position_bins":0,"perplexity_protocol":"yarn"}} )" +
+                                          begin + R"("rope","data":"other","model":{"folder":"second"},"training":{"steps":0},"evaluation":{"lengths":[32]}})" + "\n")
+      << "with what the sweep, not the system, says of training";
+  EXPECT_FALSE(std::filesystem::exists(store()));
 }
 
 TEST_F(BeforeStoreTest, AWorkerThatIsMissingOrCannotRunMakesNoStore) {

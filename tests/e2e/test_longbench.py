@@ -183,7 +183,7 @@ def test_what_a_machine_cannot_do_is_said_before_anything_is_computed(home):
     assert (source / "wordless/config.json").exists()
     for change, code, said in [({"bench": "few", "tests": ", longbench_tasks: [trec, lcc]"}, 2, "the data set 'few' has no trec; ask for those that it has"),
                                ({"bench": "few"}, 2, "the data set 'few' has no "),
-                               ({"folder": "wordless"}, 1, "tokenizer.model")]:
+                               ({"folder": "wordless"}, 2, "model.folder: the model 'wordless' was imported without tokenizer.model")]:
         ended = run_one(home, **change)
         assert ended.code == code and ended.err.startswith("error: ") and said in ended.err and "nothing was submitted" in ended.err, ended
         assert list(home.path.glob("refused.db*")) == [], "no store was made for it"
@@ -199,6 +199,11 @@ def test_what_a_machine_cannot_do_is_said_before_anything_is_computed(home):
     ((failure, attempts),) = query(scheduler.store, "SELECT failure, (SELECT count(*) FROM attempts) FROM jobs")
     assert failure.startswith("refused, as any worker would: evaluation.longbench_tasks: the data set 'few' has no trec; ask for those that it has"), failure
     assert attempts == 1, "it cannot pass"
+    (home.path / "elsewhere.yaml").write_text((home.path / "one.yaml").read_text().replace("folder: tiny", "folder: wordless"))
+    assert run_cli(home, "submit", home.path / "elsewhere.yaml", scheduler=scheduler).code == 0
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 1
+    failures = query(scheduler.store, "SELECT failure, failures FROM jobs WHERE failure LIKE '%wordless%'")
+    assert [(failure.split("'")[0], count) for failure, count in failures] == [("refused, as any worker would: model.folder: the model ", 1)]
     assert not query(scheduler.store, "SELECT 1 FROM measurements")
     scheduler.kill()
 

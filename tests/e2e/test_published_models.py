@@ -201,8 +201,12 @@ PLAIN = {"encoding": "rope", "folder": "rotary", "more": "", "data": "documents"
 @pytest.mark.parametrize("change, said", [
     ({"encoding": "none"}, r"axes.encoding: 'none', and the model of 'rotary' has rotary positions; take 'rope', or import it with --nope"),
     ({"data": "pieces"}, r"data: the tokens of 'pieces' are of a vocabulary of 900, and the model of 'rotary' has 256"),
-], ids=["encoding", "tokens"])
-def test_what_does_not_go_together_here_is_said_before_a_store_is_made(home, change, said):
+    ({"tests": "lengths: 5000"},
+     r"evaluation.lengths: a window of 5000 tokens needs a document of one more, and the longest test document of 'documents' has \d+"),
+    ({"tests": "lengths: 32}, training: {steps: 2, lengths: 16, batch_size: 2, warmup_steps: 1, mixture: [documents, pieces], mixture_weights: [1, 1]"},
+     r"training.mixture: the tokens of 'pieces' are of a vocabulary of 900, and the model of 'rotary' has 256"),
+], ids=["encoding", "tokens", "short", "mixture"])
+def test_what_does_not_go_together_here_is_said_before_a_store_is_made(home, request, change, said):
     if not (home.path / "share/longreach/data/pieces").exists():
         (home.path / "text").write_text("a text that is long enough for a window of tokens " * 20)
         imported(home, "tokens", "--test", home.path / "text", "--tokenizer", TOKENIZER, "--name", "pieces")
@@ -213,7 +217,7 @@ def test_what_does_not_go_together_here_is_said_before_a_store_is_made(home, cha
     assert list(home.path.glob("not-made.db*")) == []
 
     # Where the worker is elsewhere, the job says it, and is not tried again.
-    scheduler = Scheduler(home, store=f"elsewhere-{'-'.join(change)}.db")
+    scheduler = Scheduler(home, store=f"elsewhere-{request.node.callspec.id}.db")
     worker = Worker(home, scheduler)
     assert run_cli(home, "submit", home.path / "tiny.yaml", scheduler=scheduler).code == 0
     assert run_cli(home, "wait", "last", scheduler=scheduler).code == 1
@@ -222,6 +226,27 @@ def test_what_does_not_go_together_here_is_said_before_a_store_is_made(home, cha
     assert re.match("refused, as any worker would: " + said.removeprefix("axes."), failure), failure
     worker.kill()
     scheduler.kill()
+
+
+def test_the_job_that_makes_an_input_is_looked_at_too(home):
+    def heads(folder, length):
+        return run_systems(home, f"{folder}-{length}.db", f"""
+  - name: heads
+    with:
+      axes: {{encoding: none}}
+      model: {{folder: nope}}
+      evaluation: {{lengths: 32}}
+      training: {{trainable: head_scales, steps: 2, lengths: 16, batch_size: 2, warmup_steps: 1, weight_decay: 0}}
+      inputs: [{{name: attention_scale, metric: best_attention_scale, from: {{model: {{folder: {folder}}}, training: {{steps: 0}},
+                evaluation: {{lengths: {length}, position_bins: 4, attention_scales: [1, 2]}}}}}}]
+""")
+    for folder, length, said in [("rotary", 32, "axes.encoding: 'none', and the model of 'rotary' has rotary positions"),
+                                 ("nope", 5000, "evaluation.lengths: a window of 5000 tokens needs a document of one more")]:
+        ended = heads(folder, length)
+        assert ended.code == 2 and "systems.heads: inputs.attention_scale.from." + said in ended.err and "nothing was submitted" in ended.err, ended
+        assert list(home.path.glob(f"{folder}-{length}.db*")) == []
+    ended = heads("nope", 32)
+    assert ended.code == 0, ended
 
 
 @pytest.mark.parametrize("change, said", [

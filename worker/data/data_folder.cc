@@ -96,8 +96,9 @@ absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const 
   RETURN_IF_ERROR(text.status());
   absl::StatusOr<Manifest> manifest = ParseManifest(*text);
   if (!manifest.ok()) {
-    return Damaged(file, fmt::format("{}; 'longreach data remove {}' and import it anew", std::string(manifest.status().message()), name),
-                   manifest.status().code());
+    // What has been imported was right: it is no argument of whoever asks for it now that is wrong.
+    const absl::StatusCode code = absl::IsInvalidArgument(manifest.status()) ? absl::StatusCode::kDataLoss : manifest.status().code();
+    return Damaged(file, fmt::format("{}; 'longreach data remove {}' and import it anew", std::string(manifest.status().message()), name), code);
   }
   // A copy under another name is as good as the first; a name is a folder's.
   manifest->name = name;

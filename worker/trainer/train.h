@@ -240,8 +240,10 @@ absl::StatusOr<PackResult> Train(const PackRequest& request, Observer& observer)
 // Checks settings without training: what Train() would refuse.
 absl::Status Validate(const PackSettings& settings);
 
-// What settings ask of their published model, its corpus and LongBench tasks beyond that these are there, as Train() refuses it: a model without positions for
-// 'rope', another tokenizer's tokens, a task that the data set lacks. Reads what is said of data sets and models, and none of their contents. OK where there is no model.folder. Errors of Train().
+// What settings ask of their published model, the corpora that are tested and trained on and LongBench tasks beyond that these are there, as Train() refuses it:
+// a model without positions for 'rope', another tokenizer's tokens, documents too short for a window, a task that the data set lacks. Lengths that are left out
+// are not looked at. Reads what is said of data sets and models and where documents end, and none of their contents. OK where there is no model.folder. Errors of
+// Train().
 // kBytes: by what the identities of data sets stand for alone, so that every machine that has these finds the same. Which tokenizer made a corpus is no part of its;
 // and INVALID_ARGUMENT is not what is damaged on this machine, or cannot be read by this build.
 enum class Known { kAll, kBytes };

@@ -117,7 +117,8 @@ TEST_F(LongBenchJobTest, WhatCannotBeAskedIsRefusedBeforeAnythingIsComputed) {
   EXPECT_EQ(before.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(before.message()), HasSubstr("the data set 'bench' has no qasper; ask for those that it has, or import it with them under another name"));
   EXPECT_THAT(refusal([](PackRequest& r) { r.settings.model.folder = "wordless"; }), HasSubstr("tokenizer.model"));
-  EXPECT_THAT(std::string(before.message()), HasSubstr("the model 'wordless' was imported without tokenizer.model"));
+  EXPECT_THAT(std::string(before.message()), HasSubstr("model.folder: the model 'wordless' was imported without tokenizer.model"));
+  EXPECT_EQ(before.code(), absl::StatusCode::kInvalidArgument) << "it is so on every machine";
   EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench = "corpus"; }), HasSubstr("'longbench' is needed"));
   EXPECT_THAT(std::string(before.message()), HasSubstr("'longbench' is needed"));
   const PackRequest good = RequestOf("good");

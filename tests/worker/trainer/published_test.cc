@@ -147,9 +147,15 @@ TEST_F(PublishedTest, WhatTheFolderIsNotIsRefused) {
   request = RequestOf("plain", "refused");
   request.settings.training = {.steps = 3, .batch_size = 1, .lengths = {500}, .warmup_steps = 1};
   EXPECT_THAT(Refusal(request), HasSubstr("501 tokens are more than the 401 of 'letters'"));
+  EXPECT_EQ(CheckPublished(request.settings, request.data, Known::kBytes).message(), Refusal(request));
+  request.settings.training.lengths = {};  // Not said, as far as whoever asks knows.
+  EXPECT_TRUE(CheckPublished(request.settings, request.data).ok());
   request = RequestOf("plain", "refused");
   request.settings.evaluation.lengths = {24, 201};
   EXPECT_THAT(Refusal(request), HasSubstr("a window of 201 tokens needs a document of one more, and the longest test document of 'letters' has 201"));
+  EXPECT_EQ(CheckPublished(request.settings, request.data, Known::kBytes).message(), Refusal(request)) << "in every machine's bytes";
+  request.settings.evaluation.perplexity_protocol = PackSettings::Evaluation::PerplexityProtocol::kYarn;  // Short documents count.
+  EXPECT_TRUE(CheckPublished(request.settings, request.data).ok());
   const auto not_that = [&](const std::function<void(PackRequest&)>& change) {
     PackRequest other = RequestOf("plain", "refused");
     change(other);
@@ -222,6 +228,8 @@ TEST_F(PublishedTest, TokensOfAnotherTokenizerAreRefused) {
   request.settings.training = {.steps = 3, .batch_size = 1, .lengths = {12}, .warmup_steps = 1, .mixture = {"same", "other"}, .mixture_weights = {0.5, 0.5}};
   request.settings.data = "same";
   EXPECT_THAT(Refusal(request), HasSubstr("training.mixture: the tokens of 'other' were made with the tokenizer.model "));
+  EXPECT_EQ(CheckPublished(request.settings, request.data).message(), Refusal(request));
+  EXPECT_TRUE(CheckPublished(request.settings, request.data, Known::kBytes).ok());
   request.settings.training = {};
   request.settings.training.steps = 0;
   Run(request);

@@ -15,7 +15,7 @@
 #include "worker/trainer/caught.h"
 #include "worker/trainer/llama/folder.h"
 #include "worker/trainer/llama/longbench_study.h"
-#include "worker/trainer/problems/tokens_of_model.h"
+#include "worker/trainer/problems/llama_texts.h"
 
 namespace longreach::trainer {
 
@@ -65,30 +65,19 @@ absl::Status CheckPositions(const PackSettings& settings, const LlamaConfig& con
   return absl::OkStatus();
 }
 
-bool ReadsTokens(const PackSettings& settings) { return settings.task == "tokens" && !settings.data.empty(); }
-
-// What only this machine may find is no INVALID_ARGUMENT: that a manifest is damaged here, or another build's.
-absl::StatusOr<data::Manifest> ManifestHere(const PackRequest& request, const std::string& name, const std::string& sha256, data::Kind kind) {
-  absl::StatusOr<data::Manifest> manifest = data::ReadDataSet(DataSetPlace(request, name).parent_path(), name, sha256, kind);
-  if (absl::IsInvalidArgument(manifest.status())) return absl::DataLossError(manifest.status().message());
-  return manifest;
-}
-
-// That what is read of the data sets is what their identities stand for. Whoever imported the model understood its config.json: where it cannot be read
-// it has been damaged since, or was imported by a newer build.
+// That config.json is what the model's identity stands for. Whoever imported the model understood it: where it cannot be read it has been damaged since, or was
+// imported by a newer build.
 absl::Status CheckIsWholeHere(const PackRequest& request) {
-  const PackSettings& settings = request.settings;
-  const std::filesystem::path place = DataSetPlace(request, settings.model.folder);
-  ASSIGN_OR_RETURN(const data::Manifest model, ManifestHere(request, settings.model.folder, request.data.model_sha256, data::Kind::kModel));
+  const std::string& name = request.settings.model.folder;
+  const std::filesystem::path place = DataSetPlace(request, name);
+  ASSIGN_OR_RETURN(const data::Manifest model, data::ReadDataSet(place.parent_path(), name, request.data.model_sha256, data::Kind::kModel));
   const auto config = std::ranges::find(model.files, kConfig, &data::FileEntry::name);
   ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(place / kConfig));
   if (config == model.files.end() || config->sha256 != sha256) {
-    return absl::DataLossError(Text((place / kConfig).string(), ": its bytes have changed since the import; 'longreach data remove ", settings.model.folder, "' and import it anew"));
+    return absl::DataLossError(Text((place / kConfig).string(), ": its bytes have changed since the import; 'longreach data remove ", name, "' and import it anew"));
   }
-  if (const absl::Status read = ReadLlamaConfig(place).status(); !read.ok()) return absl::FailedPreconditionError(read.message());
-  if (ReadsTokens(settings)) RETURN_IF_ERROR(ManifestHere(request, settings.data, request.data.sha256, data::Kind::kTokens).status());
-  const std::string& longbench = settings.evaluation.longbench;
-  return longbench.empty() ? absl::OkStatus() : ManifestHere(request, longbench, request.data.longbench_sha256, data::Kind::kLongBench).status();
+  const absl::Status read = ReadLlamaConfig(place).status();
+  return read.ok() ? read : absl::FailedPreconditionError(read.message());
 }
 
 }  // namespace
@@ -130,8 +119,8 @@ absl::Status CheckTokenizer(const PackRequest& request) {
   const std::string& name = request.settings.model.folder;
   std::error_code error;
   if (std::filesystem::exists(DataSetPlace(request, name) / kTokenizer, error)) return absl::OkStatus();
-  return absl::FailedPreconditionError(Text("the model '", name, "' was imported without ", kTokenizer,
-                                            ", and passkeys and LongBench need it; import it under another name from a folder that has it"));
+  return absl::InvalidArgumentError(Text("model.folder: the model '", name, "' was imported without ", kTokenizer,
+                                         ", and passkeys and LongBench need it; import it under another name from a folder that has it"));
 }
 
 absl::Status CheckPublished(const PackSettings& settings, const DataSource& data, Known known) {
@@ -139,10 +128,11 @@ absl::Status CheckPublished(const PackSettings& settings, const DataSource& data
   PackRequest request{.settings = settings, .members = {}, .folder = {}, .data = data};
   if (known == Known::kBytes) RETURN_IF_ERROR(CheckIsWholeHere(request));
   RETURN_IF_ERROR(ReadPublished(request));
-  if (ReadsTokens(settings)) {
-    ASSIGN_OR_RETURN(const data::Manifest corpus,
-                     data::ReadDataSet(DataSetPlace(request, settings.data).parent_path(), settings.data, data.sha256, data::Kind::kTokens));
-    RETURN_IF_ERROR(CheckTokensOfModel(request.settings, corpus.vocabulary, known == Known::kAll ? corpus.tokenizer : std::string(), "data", settings.data));
+  // A corpus's identity does not say which tokenizer made it.
+  if (known == Known::kBytes) request.settings.model.tokenizer_sha256.clear();
+  if (settings.task == "tokens" && !settings.data.empty()) {
+    request.data.folder = DataSetPlace(request, settings.data).parent_path();
+    RETURN_IF_ERROR(LlamaTexts::Open(request.settings, &request.data).status());
   }
   const PackSettings::Evaluation& tests = settings.evaluation;
   if (!tests.longbench.empty() || !tests.passkey_lengths.empty()) RETURN_IF_ERROR(CheckTokenizer(request));

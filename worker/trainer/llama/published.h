@@ -18,7 +18,7 @@ std::filesystem::path DataSetPlace(const PackRequest& request, const std::string
 // that the model was not trained with, a scaling on top of another.
 absl::Status ReadPublished(PackRequest& request);
 
-// FAILED_PRECONDITION: its folder has no tokenizer. `request` as above.
+// INVALID_ARGUMENT: its folder has no tokenizer. `request` as above.
 absl::Status CheckTokenizer(const PackRequest& request);
 // Its tokenizer, null where there is no settings.model.folder. Errors of tokenizer::TokenizerOfFolder(). `request` as above.
 absl::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> PublishedTokenizer(const PackRequest& request);
