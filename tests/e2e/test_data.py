@@ -191,6 +191,24 @@ def test_a_run_whose_worker_has_other_bytes_ends_and_says_so(home):
     assert third.code == 0, third
 
 
+@pytest.mark.parametrize("table, settings, said", [
+    ("table-1", ["data=words", "training.lengths=4", "evaluation.lengths=4,9999"], "evaluation.lengths: 9999 bytes are more than the "),
+    ("table-3", ["data=marks", "training.lengths=72", "evaluation.lengths=72,506"], "evaluation.lengths: the data set 'marks' has its images at 8x8 "),
+], ids=["text", "images"])
+def test_what_the_bytes_of_a_data_set_are_not_fails_at_the_first_try_and_blames_no_worker(home, table, settings, said):
+    write(home.path / "text.txt", "some words " * 100)
+    assert data(home, "import", "text", "text.txt", "--name", "words").code == 0
+    assert data(home, "import", "synthetic-images", "--name", "marks", "--train", "20", "--valid", "8", "--sizes", "8x8").code == 0
+    scheduler = Scheduler(home)
+    Worker(home, scheduler)
+    small = ["model.layers=1", "model.embedding_dim=16", "model.heads=2", "model.mlp_dim=16", "training.steps=1", "training.batch_size=1", "evaluation.examples=1",
+             "encoding=none", "seed=0", *settings]
+    assert run_cli(home, "submit", table, *(word for setting in small for word in ("--set", setting)), scheduler=scheduler).code == 0
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 1
+    (job,) = run_cli(home, "jobs", "last", "-o", "json", scheduler=scheduler).json()["jobs"]
+    assert job["failure"].startswith("refused, as any worker would: " + said) and job["failures"] == 1, job
+
+
 def sections(text):
     """The lines of a program's help by their heading."""
     found, heading = {}, ""

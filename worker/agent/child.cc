@@ -259,7 +259,7 @@ std::string DetailOf(const absl::Status& status, bool everywhere = false) {
 bool IsRefusedEverywhere(const absl::Status& failure, const v1::StartPack& start) {
   if (failure.code() != absl::StatusCode::kInvalidArgument) return false;
   const absl::StatusOr<trainer::PackRequest> request = RequestOf(start);
-  return request.ok() && absl::IsInvalidArgument(trainer::CheckPublished(request->settings, request->data, trainer::Known::kBytes));
+  return request.ok() && absl::IsInvalidArgument(trainer::CheckDataSets(request->settings, request->data));
 }
 
 absl::StatusOr<trainer::PackResult> TrainPack(const v1::StartPack& start, const AttemptLog& log, PipeObserver& observer) {

@@ -137,15 +137,28 @@ TEST_F(DataTest, RefusesDataThatIsNotThereOrTooShort) {
   settings.evaluation.lengths = {100'000};
   const absl::Status too_long = Train(RequestOf(settings, 1, "c"), observer).status();
   EXPECT_EQ(too_long.code(), absl::StatusCode::kInvalidArgument) << too_long;
+  const auto everywhere = [&](const PackSettings& of) { return CheckDataSets(of, RequestOf(of, 1, "everywhere").data); };
+  EXPECT_EQ(everywhere(settings), too_long) << "whatever machine has these bytes";
   PackSettings sizes = Small("images", "rope", false);
   sizes.evaluation.lengths = {30};  // 5 x (5+1): imported without it.
-  EXPECT_EQ(Train(RequestOf(sizes, 1, "d"), observer).status().code(), absl::StatusCode::kFailedPrecondition);
+  const absl::Status no_size = Train(RequestOf(sizes, 1, "d"), observer).status();
+  EXPECT_EQ(no_size.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(std::string(no_size.message()).starts_with("evaluation.lengths: the data set 'marks' has its images at ")) << no_size;
+  EXPECT_EQ(everywhere(sizes), no_size);
   PackSettings classes = Small("images", "rope", false);
   classes.model.classes = 3;
   EXPECT_EQ(Train(RequestOf(classes, 1, "e"), observer).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(everywhere(classes).code(), absl::StatusCode::kInvalidArgument);
   PackRequest other = RequestOf(Small("language", "rope", false), 1, "f");
   other.data.sha256 = std::string(64, '0');
   EXPECT_EQ(Train(other, observer).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(absl::IsInvalidArgument(CheckDataSets(other.settings, other.data))) << "another machine may have them";
+
+  PackSettings unknown = Small("language", "rope", false);
+  unknown.encoding = "of a later build";
+  EXPECT_EQ(Train(RequestOf(unknown, 1, "g"), observer).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(everywhere(unknown).ok());
+  EXPECT_TRUE(everywhere(Small("images", "rope", false)).ok());
 }
 
 TEST_F(DataTest, SettingsThatOnlyTwoSidesHaveAreRefused) {

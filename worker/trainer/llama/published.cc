@@ -10,7 +10,6 @@
 #include "proto/base/text.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/files.h"
-#include "worker/data/token_corpus.h"
 #include "worker/tokenizer/sentence_pieces.h"
 #include "worker/trainer/caught.h"
 #include "worker/trainer/llama/folder.h"

@@ -22,6 +22,12 @@ constexpr uint16_t kBlack = 0;
 constexpr int64_t kTestPixelsAtATime = 1 << 16;
 constexpr int64_t kStandInImages = 1000;
 
+// Which sizes were kept is in the set's identity: none that goes by it has others.
+absl::StatusOr<data::ImageView> Kept(std::string_view setting, absl::StatusOr<data::ImageView> view) {
+  if (!absl::IsFailedPrecondition(view.status())) return view;
+  return absl::InvalidArgumentError(Text(setting, ": ", view.status().message()));
+}
+
 class Images final : public Problem {
  public:
   Images(const PackSettings& settings, std::optional<data::ImageSet> set) : settings_(settings), set_(std::move(set)) {}
@@ -33,10 +39,10 @@ class Images final : public Problem {
                                              set_->classes().size(), " of '", settings_.data, "'"));
     }
     for (const int length : settings_.training.lengths) {
-      ASSIGN_OR_RETURN(train_[length], set_->Train(SizeOf(length)));
+      ASSIGN_OR_RETURN(train_[length], Kept("training.lengths", set_->Train(SizeOf(length))));
     }
     for (const int length : settings_.evaluation.lengths) {
-      ASSIGN_OR_RETURN(valid_[length], set_->Valid(SizeOf(length)));
+      ASSIGN_OR_RETURN(valid_[length], Kept("evaluation.lengths", set_->Valid(SizeOf(length))));
     }
     return absl::OkStatus();
   }

@@ -1,6 +1,7 @@
 #include "worker/trainer/problems/problem.h"
 
 #include "worker/data/data_folder.h"
+#include "worker/trainer/caught.h"
 
 namespace longreach::trainer {
 
@@ -19,6 +20,13 @@ absl::StatusOr<std::unique_ptr<Problem>> MakeProblem(const PackSettings& setting
   DataSource source = data;
   if (source.folder.empty()) source.folder = data::DefaultDataFolder();
   return Make(settings, &source);
+}
+
+absl::Status CheckDataSets(const PackSettings& settings, const DataSource& data) {
+  if (!settings.model.folder.empty()) return CheckPublished(settings, data, Known::kBytes);
+  // What the settings by themselves are refused for may be this build's.
+  if (settings.data.empty() || !Validate(settings).ok()) return absl::OkStatus();
+  return Caught<std::unique_ptr<Problem>>([&] { return MakeProblem(settings, data); }).status();
 }
 
 std::unique_ptr<Problem> MakeStandIn(const PackSettings& settings) {

@@ -42,7 +42,7 @@ class Problem {
   virtual std::vector<Score> Scores(int length, double accuracy, double loss) const = 0;
 };
 
-// The settings have been validated. NOT_FOUND, FAILED_PRECONDITION, DATA_LOSS: the data set cannot be used.
+// The settings have been validated. INVALID_ARGUMENT: the data set is not what they ask of it. NOT_FOUND, FAILED_PRECONDITION, DATA_LOSS: it cannot be used.
 absl::StatusOr<std::unique_ptr<Problem>> MakeProblem(const PackSettings& settings, const DataSource& data);
 // With random bytes in place of a data set: for measuring speed.
 std::unique_ptr<Problem> MakeStandIn(const PackSettings& settings);
