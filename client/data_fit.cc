@@ -64,7 +64,7 @@ v1::JobSpec NeedOf(const v1::SweepSpec& sweep, const std::string& task, const st
   return job;
 }
 
-std::vector<std::string> DataSetsOf(const v1::JobSpec& job) {
+std::vector<std::string> DataSetsOfNeed(const v1::JobSpec& job) {
   std::vector<std::string> names = {job.model().folder(), job.data(), job.evaluation().longbench()};
   names.insert(names.end(), job.training().mixture().begin(), job.training().mixture().end());
   std::erase(names, "");
@@ -117,7 +117,7 @@ class Needs {
  private:
   void AddOne(DataNeed need) {
     const auto is_read = [this](const std::string& name) { return read_.contains(name); };
-    if (need.job.model().folder().empty() || !std::ranges::all_of(DataSetsOf(need.job), is_read)) return;
+    if (need.job.model().folder().empty() || !std::ranges::all_of(DataSetsOfNeed(need.job), is_read)) return;
     if (known_.insert(need.job.SerializeAsString()).second) all_.push_back(std::move(need));
   }
 
