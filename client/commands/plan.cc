@@ -88,8 +88,13 @@ class PlanCommand final : public Command {
     }
     if (sweeps.size() > 1) session.Say("each plan counts the jobs that it shares with others; they are done once");
     const std::string run = fmt::format("'{}'", RunLine(spec_, WhereFlags(session)));
-    session.Say(session.embedded() != nullptr ? fmt::format("nothing was changed; {} runs it here, 'longreach submit' hands it to a scheduler", run)
-                                              : fmt::format("nothing was changed; {} hands it to that scheduler and waits for it", run));
+    if (session.embedded() != nullptr) {
+      session.Say(fmt::format("nothing was changed; {} runs it here, 'longreach submit' hands it to a scheduler", run));
+    } else if (!session.store().empty()) {  // Who trains has a store alone, and would be refused now.
+      session.Say(fmt::format("nothing was changed; another command works on this store: once that has ended, {} runs it here", run));
+    } else {
+      session.Say(fmt::format("nothing was changed; {} hands it to that scheduler and waits for it", run));
+    }
     return kDone;
   }
 

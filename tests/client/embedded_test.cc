@@ -89,7 +89,11 @@ TEST_F(EmbeddedTest, AStoreThatAnotherCommandWorksOnIsLookedIntoThroughItsSchedu
   EXPECT_EQ(looked.code, kDone) << looked.err;
   EXPECT_EQ(looked.err, "");
   EXPECT_TRUE(std::filesystem::is_empty(runtime_.path()));
-  // Who trains has to have it alone.
+  // Who trains has to have it alone, which a plan does not pass over.
+  const Outcome planned = Run({"plan", "quickstart", "--store", store()});
+  EXPECT_EQ(planned.code, kDone) << planned.err;
+  EXPECT_THAT(planned.err, HasSubstr("another command works on this store: once that has ended, 'longreach run quickstart --store " + store() + "' runs it here"));
+  EXPECT_THAT(planned.err, Not(HasSubstr("hands it to that scheduler")));
   const Outcome ran = Run({"run", "quickstart", "--store", store()});
   EXPECT_EQ(ran.code, kFailed);
   EXPECT_THAT(ran.err, HasSubstr("is held by another scheduler"));
