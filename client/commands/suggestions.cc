@@ -113,7 +113,8 @@ std::string RepeatCommand(Session& session, const v1::Job& job) {
 std::string RunLine(const SweepSource& source, std::string_view where) {
   std::error_code error;
   const bool is_piped = source.spec.starts_with("/dev/") || std::filesystem::is_fifo(source.spec, error);
-  std::string line = fmt::format("{}longreach run {}", is_piped ? "... | " : "", ShellWord(source.spec));
+  const std::string spec = (source.spec.starts_with('-') ? "./" : "") + source.spec;  // A file, and no option.
+  std::string line = fmt::format("{}longreach run {}", is_piped ? "... | " : "", ShellWord(spec));
   for (const std::string& one : source.overrides) line += " --set " + ShellWord(one);
   return line + std::string(where);
 }

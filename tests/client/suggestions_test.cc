@@ -19,6 +19,10 @@ TEST(SuggestionsTest, AWordWithinACommandHasDoubleQuotes) {
   EXPECT_EQ(RunLine({.spec = "my sweep.yaml", .overrides = {"name=a b"}}, " --store b1.db"), "longreach run \"my sweep.yaml\" --set \"name=a b\" --store b1.db");
 }
 
+TEST(SuggestionsTest, AFileWhoseNameBeginsWithADashIsNotTakenForAnOption) {
+  EXPECT_EQ(RunLine({.spec = "-mine.yaml", .overrides = {}}, ""), "longreach run ./-mine.yaml");
+}
+
 // A shell reads them there: a name may not become a command.
 TEST(SuggestionsTest, AWordOfWhichAShellReadsMoreHasSingleQuotes) {
   EXPECT_EQ(ShellWord("a $(rm b)"), "'a $(rm b)'");
