@@ -27,11 +27,12 @@ absl::Status Refuse(std::string_view prefix, std::string_view field, std::string
 
 absl::Status CheckName(const std::string& name) {
   if (name.empty()) return Refuse("", "name", "a sweep needs a name\n  set 'name' in the file, or submit with --set name=NAME");
-  if (name.size() > kMaxNameBytes) {
-    return Refuse("", "name", fmt::format("'{}...' has {} characters; at most {}", name.substr(0, 16), name.size(), kMaxNameBytes));
-  }
   if (!IsOfNameCharacters(name)) {
     return Refuse("", "name", fmt::format("'{}' has other characters than letters, digits, '-', '_' and '.'", name));
+  }
+  // After that, as it counts bytes and cuts between two: of other characters either would be wrong.
+  if (name.size() > kMaxNameBytes) {
+    return Refuse("", "name", fmt::format("'{}...' has {} characters; at most {}", name.substr(0, 16), name.size(), kMaxNameBytes));
   }
   if (name[0] == '-' || name[0] == '.') return Refuse("", "name", fmt::format("'{}' must begin with a letter, a digit or '_'", name));
   if (name == "last") return Refuse("", "name", "'last' stands for the newest sweep; choose another name");

@@ -129,7 +129,11 @@ TEST(ExpansionTest, RefusesNamesThatCommandsCannotTake) {
   EXPECT_THAT(refused("a b"), HasSubstr("other characters"));
   EXPECT_THAT(refused("../x"), HasSubstr("other characters"));
   EXPECT_THAT(refused("-x"), HasSubstr("must begin"));
-  EXPECT_THAT(refused(std::string(65, 'a')), HasSubstr("at most 64"));
+  EXPECT_THAT(refused(std::string(65, 'a')), HasSubstr("'aaaaaaaaaaaaaaaa...' has 65 characters; at most 64"));
+  // A character of several bytes is one, and is not cut in two.
+  std::string han;
+  for (int i = 0; i < 40; ++i) han += "\u6f22";
+  EXPECT_EQ(refused(han), "name: '" + han + "' has other characters than letters, digits, '-', '_' and '.'");
 }
 
 TEST(ExpansionTest, WhereNothingIsTrainedALearningRateIsAskedForWithWhatToWrite) {
