@@ -44,7 +44,7 @@ std::string TestsAloneDiffer(const v1::Sweep& other, const v1::Evaluation& ours,
   *two.mutable_evaluation() = other.spec().evaluation();
   std::set<std::string> fields = FieldsThatDiffer(one, two);
   fields.merge(FieldsThatDiffer(two, one));
-  return fmt::format("with the evaluation of sweep {} {} {} of these {} {} done: they differ in {}, and tests are part of a job, so what is tested otherwise is trained again; "
+  return fmt::format("with the evaluation of sweep {} {}, {} of these {} {} done: they differ in {}, and tests are part of a job, so what is tested otherwise is trained again; "
                      "docs/reference/sweep-files.md, 'inputs', tells how to test weights that are there",
                      ShortId(other.id()), Printable(other.name()), Thousands(done), Count(jobs, "job"), done == 1 ? "is" : "are", Printable(Join({fields.begin(), fields.end()}, ", ")));
 }

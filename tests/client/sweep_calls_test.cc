@@ -41,7 +41,7 @@ TEST_F(SweepCallsTest, ThatJobsWouldBeDoneWithOtherTestsIsTold) {
   before.mutable_spec()->mutable_evaluation()->add_lengths(70);
   before.mutable_spec()->mutable_evaluation()->set_examples(10);
   scheduler_.other_sweeps = {before};
-  const std::string told = "with the evaluation of sweep 11111111 before 9 of these 945 jobs are done: they differ in evaluation.lengths, and tests are part of a job";
+  const std::string told = "with the evaluation of sweep 11111111 before, 9 of these 945 jobs are done: they differ in evaluation.lengths, and tests are part of a job";
   for (const char* command : {"plan", "submit", "run"}) {
     EXPECT_THAT(Run({command, file}).err, Not(HasSubstr("evaluation of sweep"))) << command << ": they differ in more than that";
   }

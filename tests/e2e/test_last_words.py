@@ -89,7 +89,7 @@ def test_that_tests_alone_differ_is_said_before_all_is_trained_again():
         submit(home, scheduler, "mine", TRAINED)
         worker = PlayedWorker(scheduler)
         worker.synchronize(finished=[worker.success(worker.take(), 0.5)])
-        told = r"with the evaluation of sweep [0-9a-f]{8} mine 1 of these 2 jobs is done: they differ in evaluation\.lengths, and tests are part of a job"
+        told = r"with the evaluation of sweep [0-9a-f]{8} mine, 1 of these 2 jobs is done: they differ in evaluation\.lengths, and tests are part of a job"
         other_tests = ["--set", "evaluation.lengths=50..60"]
 
         same = run_cli(home, "plan", "./mine.yaml", scheduler=scheduler)
