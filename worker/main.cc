@@ -18,6 +18,13 @@ namespace {
 
 constexpr int kUsage = 2;
 
+// The exit code of a command that has answered: an answer that did not all reach its file is no success.
+int AfterAnswer(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fputs("error: cannot write all of the answer to standard output\n  is the disk full?\n", stderr);
+  return code == 0 ? 1 : code;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Trains the jobs that a Longreach scheduler leases to it.");
   app.name("longreach-worker");
@@ -50,11 +57,11 @@ int Main(int argc, char** argv) {
     return kUsage;
   }
   if (*child) return longreach::agent::RunTrainerChild({.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin, .trainers = child_trainers});
-  if (data.chosen()) return data.Run();
-  if (devices.chosen()) return devices.Run();
-  if (exporting.chosen()) return exporting.Run();
-  if (bench.chosen()) return bench.Run();
-  return run.Run();
+  if (data.chosen()) return AfterAnswer(data.Run());
+  if (devices.chosen()) return AfterAnswer(devices.Run());
+  if (exporting.chosen()) return AfterAnswer(exporting.Run());
+  if (bench.chosen()) return AfterAnswer(bench.Run());
+  return run.Run();  // What it does is its answer: nobody need read its one line.
 }
 
 }  // namespace

@@ -33,6 +33,12 @@ def test_there_are_gpus_or_a_reason_why_there_are_none(home):
         assert f"no GPU: {hidden['no_gpu']}\nCUDA_VISIBLE_DEVICES is ''\n" in devices(home).out.replace(f"NVIDIA driver {hidden['driver']['version']}\n", "")
 
 
+def test_an_answer_that_does_not_reach_its_file_whole_is_no_success(home):
+    for words in (["devices"], ["devices", "-o", "json"], ["data", "list", "-o", "json"], ["bench", "--task", "even_pairs", "--encoding", "rope", "--lengths", "1", "--batch", "1", "--seconds", "0.05"]):
+        full = run(home, "sh", "-c", 'exec "$0" "$@" >/dev/full', BIN / "longreach-worker", *words)
+        assert full.code == 1 and "error: cannot write all of the answer to standard output" in full.err, (words, full)
+
+
 def test_a_slip_is_a_usage_error(home):
     refused = devices(home, "-o", "yaml")
     assert refused.code == 2 and "'longreach-worker devices --help'" in refused.err, refused
