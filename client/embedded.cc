@@ -113,20 +113,27 @@ absl::StatusOr<Process> StartWorkerProgram(const std::filesystem::path& binaries
   return process;
 }
 
+namespace {
+
+// Each worker has one of its own, whichever others run.
+std::string StateBeside(const std::string& store, const WorkerOptions& options) {
+  const std::optional<catalog::Device> device = catalog::ParseDevice(options.device);
+  return store + ".worker" + (device.has_value() && device->gpu.has_value() ? fmt::format("-gpu-{}", *device->gpu) : "");
+}
+
+}  // namespace
+
 absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address,
                                     const std::string& store, const WorkerOptions& options) {
-  const std::optional<catalog::Device> device = catalog::ParseDevice(options.device);
-  // Each worker has one of its own, whichever others run.
-  const std::string state = store + ".worker" + (device.has_value() && device->gpu.has_value() ? fmt::format("-gpu-{}", *device->gpu) : "");
-  std::vector<std::string> arguments = {"run", "--scheduler", address, "--state", state, "--until-stdin-closes"};
+  std::vector<std::string> arguments = {"run", "--scheduler", address, "--state", StateBeside(store, options), "--until-stdin-closes"};
   const std::vector<std::string> said = options.Arguments();
   arguments.insert(arguments.end(), said.begin(), said.end());
   return StartWorkerProgram(binaries, arguments);
 }
 
-absl::StatusOr<Process> TryWorker(const std::filesystem::path& binaries, const WorkerOptions& options) {
+absl::StatusOr<Process> TryWorker(const std::filesystem::path& binaries, const std::string& store, const WorkerOptions& options) {
   // Of a socket too, as it will be: what the environment names is of another scheduler.
-  std::vector<std::string> arguments = {"run", "--check", "--scheduler", "unix:scheduler.sock"};
+  std::vector<std::string> arguments = {"run", "--check", "--scheduler", "unix:scheduler.sock", "--state", StateBeside(store, options)};
   const std::vector<std::string> said = options.Arguments();
   arguments.insert(arguments.end(), said.begin(), said.end());
   return StartWorkerProgram(binaries, arguments);

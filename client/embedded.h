@@ -75,8 +75,9 @@ absl::StatusOr<Process> StartWorkerProgram(const std::filesystem::path& binaries
 absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address,
                                     const std::string& store, const WorkerOptions& options);
 
-// The same program, which looks whether a worker could start with these options, and ends: exit code 0, or an error as such a worker would have.
-absl::StatusOr<Process> TryWorker(const std::filesystem::path& binaries, const WorkerOptions& options);
+// The same program, which looks whether a worker could start with these options and its state beside that store, and ends: exit code 0, or an error as such a
+// worker would have.
+absl::StatusOr<Process> TryWorker(const std::filesystem::path& binaries, const std::string& store, const WorkerOptions& options);
 
 // What a child that ended said last: its lines without "error: ", or that it said nothing. Of one that was killed, by which signal.
 std::string LastWords(const Process& process, std::string_view program);

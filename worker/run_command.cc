@@ -38,7 +38,7 @@ RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work
                        "Leave after so many seconds without work while the scheduler answers, or up to 5 s later; 0: as soon as it has none (default: stay)")
       ->check(CLI::Range(0.0, 1e9));
   command_->add_flag("--check", check_,
-                     "Only see whether it could start with these options, and end: credentials and device are looked at as at a start, no scheduler is called, and nothing is written");
+                     "Only see whether it could start with these options, and end: credentials, device and the place of the state folder are looked at as at a start, no scheduler is called, and nothing is written");
 }
 
 void RunCommand::AddConnection() {

@@ -60,9 +60,11 @@ absl::StatusOr<std::vector<v1::Plan>> PlansBeforeStore(const Session& session, b
 absl::StatusOr<std::optional<int>> TryWorkerBeforeStore(const Session& session, bool embed_by_default, const WorkerOptions& options,
                                                         const InterruptScope& interrupt) {
   if (!session.WouldMakeStore(embed_by_default)) return std::optional<int>();
+  const std::string& named = session.settings().store;
+  const std::string store = named.empty() ? kDefaultStore : named;
   std::vector<Process> tries;
   for (const WorkerOptions& one : options.OfEach()) {
-    ASSIGN_OR_RETURN(Process process, TryWorker(session.environment().binaries, one));
+    ASSIGN_OR_RETURN(Process process, TryWorker(session.environment().binaries, store, one));
     process.CloseInput();
     tries.push_back(std::move(process));
   }

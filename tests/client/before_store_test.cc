@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class BeforeStoreTest : public EmbeddedTest {
  protected:
-  const std::string kCheck = "run --check --scheduler unix:scheduler.sock";
+  const std::string kCheck = "run --check --scheduler unix:scheduler.sock --state " + store() + ".worker";
 
   // As a scheduler does: one in memory makes none.
   std::string MakesItsFile() const { return "case \"$*\" in *:memory:*) ;; *) touch " + store() + " ;; esac\n" + Listens(); }
@@ -160,7 +160,7 @@ TEST_F(BeforeStoreTest, OfSeveralGpusOneThatAnswersIsEnough) {
   const Outcome none = Run(run);
   EXPECT_EQ(none.code, kFailed);
   EXPECT_THAT(none.err, HasSubstr("the worker cannot run: no GPU answers"));
-  for (const char* device : {"cuda:0", "cuda:2"}) EXPECT_THAT(Contents("worker.calls"), HasSubstr(kCheck + " --device " + device + "\n"));
+  for (const char* device : {"cuda:0", "cuda:2"}) EXPECT_THAT(Contents("worker.calls"), HasSubstr(kCheck + "-gpu-" + device[5] + " --device " + device + "\n"));
   EXPECT_FALSE(std::filesystem::exists(store()));
 
   SetWorker("case \"$*\" in *cuda:0*) echo 'error: no GPU answers' >&2; exit 1 ;; esac\necho ready\ncat >/dev/null\n");

@@ -17,6 +17,7 @@
 #include "worker/agent/channels.h"
 #include "worker/agent/child.h"
 #include "worker/agent/log.h"
+#include "worker/agent/state_folder.h"
 
 namespace longreach::agent {
 namespace {
@@ -85,6 +86,7 @@ int CannotStart(const absl::Status& why) {
 
 absl::StatusOr<trainer::Capabilities> TryToStart(const AgentOptions& options) {
   RETURN_IF_ERROR(Channels::Open(options.scheduler, options.credentials).status());
+  RETURN_IF_ERROR(StateFolder::Look(options.state));
   return OpenDevice({.cuda = options.cuda, .cuda_plugin = options.cuda_plugin, .trainers = options.one_process ? options.packs : 1});
 }
 

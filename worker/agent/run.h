@@ -12,8 +12,8 @@ namespace longreach::agent {
 // itself. A second SIGINT ends it at once: what it held is lost and will be leased again.
 int RunWorker(AgentOptions options, bool until_stdin_closes);
 
-// Whether RunWorker() would come to have its device: looks at credentials and opens the device in this process. Nothing is written and nobody called;
-// the state folder is not looked at. 0, with a line on standard output that names the device; or 1 with the line of RunWorker().
+// Whether RunWorker() would come to have its device: looks at credentials and at where the state folder is or is to be, and opens the device in this process.
+// Nothing is written and nobody called; whether another worker has the state folder is not looked at. 0, with a line on standard output that names the device; or 1 with the line of RunWorker().
 int CheckWorker(const AgentOptions& options);
 
 // This program's file.

@@ -94,6 +94,21 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
   return state;
 }
 
+absl::Status StateFolder::Look(const std::filesystem::path& folder) {
+  std::error_code error;
+  // The nearest that is there: the rest is made in it.
+  std::filesystem::path there = std::filesystem::absolute(folder, error);
+  while (!std::filesystem::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  const bool is_there = there == std::filesystem::absolute(folder, error);
+  if (!std::filesystem::is_directory(there, error)) {
+    return absl::InternalError(fmt::format("cannot make the folder {}: {}", folder.string(), std::strerror(ENOTDIR)));
+  }
+  if (::access(there.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  const std::string why = std::strerror(errno);
+  if (is_there) return absl::InternalError(fmt::format("cannot write {}: {}", (folder / "lock").string(), why));
+  return absl::InternalError(fmt::format("cannot make the folder {}: {}", folder.string(), why));
+}
+
 absl::Status StateFolder::SetStore(const std::string& store) {
   // Once it is written: what could not be is tried again at the next answer.
   RETURN_IF_ERROR(WriteFileSynced(folder_ / "store", store + "\n"));

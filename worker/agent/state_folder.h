@@ -28,6 +28,10 @@ class StateFolder {
   // FAILED_PRECONDITION: another worker holds it, and goes on to for so long. DATA_LOSS: the id in it is no UUID. INTERNAL: cannot be written.
   static absl::StatusOr<StateFolder> Open(const std::filesystem::path& folder, WallTime now, std::chrono::milliseconds patience = {});
 
+  // What Open() would refuse of the place: something else than a folder, or one that may not be written. Nothing is changed, and whether another worker holds it is
+  // not looked at, as that one may leave. What only making a folder shows (no room, a file system of another kind) is left to Open().
+  static absl::Status Look(const std::filesystem::path& folder);
+
   StateFolder(StateFolder&& other) noexcept;
   StateFolder& operator=(StateFolder&&) = delete;
   ~StateFolder();

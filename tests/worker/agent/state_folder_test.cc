@@ -61,6 +61,23 @@ TEST(StateFolderTest, WaitsForOneThatIsAboutToLeave) {
   EXPECT_EQ(state->worker(), id);
 }
 
+TEST(StateFolderTest, ALookRefusesAPlaceAsAStartDoesAndMakesNothing) {
+  testing::TemporaryFolder folder;
+  std::ofstream(folder.path() / "file") << "no folder";
+  for (const char* place : {"file", "file/below/it"}) {
+    const absl::Status looked = StateFolder::Look(folder.path() / place);
+    EXPECT_EQ(looked, StateFolder::Open(folder.path() / place, At(1)).status()) << place;
+    EXPECT_FALSE(looked.ok()) << place;
+  }
+
+  EXPECT_EQ(StateFolder::Look(folder.path() / "some" / "state"), absl::OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "some"));
+
+  const absl::StatusOr<StateFolder> open = StateFolder::Open(folder.path() / "state", At(1));
+  ASSERT_TRUE(open.ok()) << open.status();
+  EXPECT_EQ(StateFolder::Look(folder.path() / "state"), absl::OkStatus()) << "who holds it may leave";
+}
+
 TEST(StateFolderTest, RefusesAnIdentityThatIsNone) {
   testing::TemporaryFolder folder;
   std::ofstream(folder.path() / "id") << "../../etc\n";

@@ -280,6 +280,15 @@ TEST_F(WorkerProcessTest, ACheckEndsAsAStartWouldAndLeavesNothing) {
     EXPECT_THAT(errors, HasSubstr("error: ")) << options[0];
   }
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "worker"));
+
+  std::ofstream(folder_.path() / "worker") << "no folder";
+  const std::unique_ptr<WorkerProcess> start = Start();
+  EXPECT_EQ(start->Wait(), 1);
+  const std::string errors = start->Errors();
+  const std::unique_ptr<WorkerProcess> looked = Start({"--check"});
+  EXPECT_EQ(looked->Wait(), 1);
+  EXPECT_EQ(looked->Errors(), errors);
+  EXPECT_THAT(errors, HasSubstr("cannot make the folder"));
 }
 
 TEST_F(WorkerProcessTest, ExitsWithOneWhenItsStateFolderIsInUse) {
