@@ -17,6 +17,10 @@ constexpr const char* kDataSets = "data_sets";
 Check JudgeDataFolder(const FolderSeen& folder) {
   Findings findings(kDataFolder);
   const std::string path = folder.path.string();
+  if (!folder.exists && !folder.can_be_made) {  // Not all sweeps have data.
+    findings.Add(CheckState::kWarning, fmt::format("there is no {}, and this user may not make it", path), "name a folder of your own with LONGREACH_DATA before data sets are imported");
+    return findings.check();
+  }
   if (!folder.exists) {
     findings.Add(CheckState::kOk, fmt::format("{} is not there yet; the first 'longreach data import' makes it", path));
     return findings.check();

@@ -45,6 +45,14 @@ bool BeginsOtherwise(const std::filesystem::path& file) {
   return in.gcount() > 0 && begin != kBegin;
 }
 
+// Whether this user may make what is not there: in the nearest above it that is, which has to be a folder.
+bool MayMake(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::path above = std::filesystem::absolute(path, ignored);
+  while (!std::filesystem::exists(above, ignored) && above.has_relative_path()) above = above.parent_path();
+  return std::filesystem::is_directory(above, ignored) && May(above, W_OK | X_OK);
+}
+
 // SQLite's write-ahead log lies in memory that all who have the file open share, which they do on one machine alone.
 void AddFileSystem(const StoreSeen& store, Findings& findings) {
   const FileSystem& file_system = store.folder.file_system;
@@ -82,6 +90,7 @@ FolderSeen LookAtFolder(const std::filesystem::path& path) {
   seen.is_folder = std::filesystem::is_directory(path, ignored);
   seen.readable = May(path, R_OK | X_OK);
   seen.writable = May(path, W_OK | X_OK);
+  seen.can_be_made = seen.exists || MayMake(path);
   std::error_code unknown;
   const std::filesystem::space_info space = std::filesystem::space(path, unknown);
   if (!unknown) seen.free_bytes = static_cast<double>(space.available);
@@ -147,6 +156,11 @@ Check JudgeStore(const StoreSeen& store) {
 Check JudgeStateFolder(const FolderSeen& folder) {
   Findings findings("state_folder");
   const std::string path = folder.path.string();
+  if (!folder.exists && !folder.can_be_made) {
+    findings.Add(CheckState::kWarning, fmt::format("there is no {}, and this user may not make it", path),
+                 "it lies beside the store: 'longreach run' needs one in a folder of your own, with --store FILE");
+    return findings.check();
+  }
   if (!folder.exists) {
     findings.Add(CheckState::kOk, fmt::format("{} is not there yet; 'longreach run' makes it", path));
     return findings.check();

@@ -28,6 +28,7 @@ struct FolderSeen {
   bool is_folder = false;
   bool readable = false;  // Its names and the files in it.
   bool writable = false;
+  bool can_be_made = true;  // Of one that is not there: in the nearest folder above it that is.
   // Of the file system; none: it did not say.
   std::optional<double> free_bytes = {};
   FileSystem file_system = {};

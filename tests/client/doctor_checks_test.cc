@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -319,6 +320,24 @@ TEST(DoctorStoreTest, AFileIsADatabaseByItsFirstBytes) {
   EXPECT_TRUE(is_other("name,value\nseed,1\n"));
   EXPECT_TRUE(is_other(std::string(4096, '\0'))) << "a disk that has lost it";
   EXPECT_FALSE(LookAtStore(folder / "", true).is_other) << "a folder";
+}
+
+TEST(DoctorStoreTest, AFolderThatIsNotThereAndThatThisUserMayNotMakeIsAWarning) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("longreach-doctor-test-" + std::to_string(getpid()));
+  std::ofstream(file) << "no folder";
+  const FolderSeen below = LookAtFolder(file / "state" / "worker"), beside = LookAtFolder(file.parent_path() / (file.filename().string() + "-absent") / "worker");
+  std::filesystem::remove(file);
+
+  EXPECT_FALSE(below.exists);
+  EXPECT_FALSE(below.can_be_made);
+  EXPECT_TRUE(beside.can_be_made);
+  EXPECT_FALSE(std::filesystem::exists(beside.path.parent_path())) << "a look makes nothing";
+  EXPECT_EQ(JudgeStateFolder(below).state, CheckState::kWarning);
+  EXPECT_THAT(JudgeStateFolder(below).seen, HasSubstr("and this user may not make it"));
+  EXPECT_EQ(JudgeStateFolder(beside).state, CheckState::kOk);
+  const std::vector<Check> data = JudgeData(DataSeen(), below);
+  EXPECT_EQ(data[0].state, CheckState::kWarning);
+  EXPECT_THAT(data[0].advice, HasSubstr("LONGREACH_DATA"));
 }
 
 TEST(DoctorStoreTest, AStateFolderIsTheWorkersOrNotThereYet) {
