@@ -36,13 +36,16 @@ constexpr KnownFileSystem kKnown[] = {
 
 bool May(const std::filesystem::path& path, int how) { return ::access(path.c_str(), how) == 0; }
 
-// The first bytes tell another file by mistake, and a disk that has lost them; more than those is for who opens it. One that is empty is a store to come.
-bool BeginsOtherwise(const std::filesystem::path& file) {
-  constexpr std::string_view kBegin("SQLite format 3\0", 16);
-  std::string begin(kBegin.size(), '\0');
+// Whether a file begins as a store does: as an SQLite database of this application (store/migrate.h). Of one with a write-ahead log nothing is known, as its
+// beginning may be in there. One that is empty is a store to come: 'longreach run' makes it one.
+bool BeginsAsStore(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (std::filesystem::exists(file.string() + "-wal", ignored) || std::filesystem::file_size(file, ignored) == 0) return true;
+  constexpr size_t kApplicationAt = 68;  // https://www.sqlite.org/fileformat.html
+  constexpr std::string_view kSqlite("SQLite format 3\0", 16), kApplication = "LRch";
+  std::string begin(kApplicationAt + kApplication.size(), '\0');
   std::ifstream in(file, std::ios::binary);
-  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return in.gcount() > 0 && begin != kBegin;
+  return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin.starts_with(kSqlite) && begin.ends_with(kApplication);
 }
 
 // Whether this user may make what is not there: in the nearest above it that is, which has to be a folder.
@@ -105,8 +108,8 @@ StoreSeen LookAtStore(const std::filesystem::path& file, bool named) {
   seen.exists = std::filesystem::exists(file, ignored);
   seen.is_file = std::filesystem::is_regular_file(file, ignored);
   seen.readable = May(file, R_OK);
-  seen.is_other = seen.is_file && BeginsOtherwise(file);
   seen.writable = May(file, W_OK);
+  seen.may_be_store = !seen.is_file || !seen.readable || BeginsAsStore(file);
   const std::filesystem::path absolute = std::filesystem::absolute(file, ignored);
   seen.folder = LookAtFolder(absolute.empty() ? "." : absolute.parent_path());
   return seen;
@@ -134,8 +137,8 @@ Check JudgeStore(const StoreSeen& store) {
     findings.Add(cannot, fmt::format("{} is no file", file), "name another store with --store FILE");
   } else if (store.exists && !store.readable) {
     findings.Add(cannot, fmt::format("{} may not be read by this user", file), "see whose it is, or name another store with --store FILE");
-  } else if (store.is_other) {
-    findings.Add(cannot, fmt::format("{} is no store: it does not begin as a database does", file), "name another store with --store FILE; if it was one, put the last copy of it in its place (docs/OPERATIONS.md, Restore)");
+  } else if (store.exists && !store.may_be_store) {
+    findings.Add(cannot, fmt::format("{} is no store", file), "name another store with --store FILE; if it was one, put the last copy of it in its place (docs/OPERATIONS.md, Restore)");
   } else if (store.exists && !(store.writable && store.folder.writable)) {
     findings.Add(CheckState::kWarning, fmt::format("{} may not be written by this user", file),
                  "commands that only look read a copy of it, and others are refused; 'longreach store merge' takes it over into a store of your own");

@@ -42,9 +42,9 @@ struct StoreSeen {
   bool named = false;  // By the user; else it is the one that `longreach run` would take.
   bool exists = false;
   bool is_file = false;
-  bool is_other = false;  // There is something in it, and it does not begin as a database does.
   bool readable = false;
   bool writable = false;
+  bool may_be_store = true;  // By its first bytes, where they are all in the file; no scheduler opens it.
   FolderSeen folder;
 };
 StoreSeen LookAtStore(const std::filesystem::path& file, bool named);

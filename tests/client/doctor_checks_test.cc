@@ -286,7 +286,7 @@ TEST(DoctorStoreTest, WhatThisUserMayDoThereIsSaid) {
   EXPECT_EQ(JudgeStore(folder).state, CheckState::kFailed);
 
   StoreSeen other = UsualStore();
-  other.is_other = true;
+  other.may_be_store = false;
   EXPECT_EQ(JudgeStore(other).state, CheckState::kFailed);
   EXPECT_THAT(JudgeStore(other).seen, HasSubstr("b1.db is no store"));
   EXPECT_THAT(JudgeStore(other).advice, HasSubstr("name another store with --store FILE"));
@@ -306,22 +306,6 @@ TEST(DoctorStoreTest, WhatThisUserMayDoThereIsSaid) {
   EXPECT_EQ(JudgeStore(nowhere).seen, "there is no folder /nowhere");
 }
 
-TEST(DoctorStoreTest, AFileIsADatabaseByItsFirstBytes) {
-  const longreach::testing::TemporaryFolder folder;
-  const std::filesystem::path file = folder / "b1.db";
-  const auto is_other = [&](std::string_view bytes) {
-    std::ofstream(file, std::ios::binary) << bytes;
-    return LookAtStore(file, true).is_other;
-  };
-  EXPECT_FALSE(LookAtStore(file, true).is_other) << "it is not there";
-  EXPECT_FALSE(is_other("")) << "made, and nothing in it yet";
-  EXPECT_FALSE(is_other(std::string_view("SQLite format 3\0\20\0\2\2", 20)));
-  EXPECT_TRUE(is_other("SQLite format"));
-  EXPECT_TRUE(is_other("name,value\nseed,1\n"));
-  EXPECT_TRUE(is_other(std::string(4096, '\0'))) << "a disk that has lost it";
-  EXPECT_FALSE(LookAtStore(folder / "", true).is_other) << "a folder";
-}
-
 TEST(DoctorStoreTest, AFolderThatIsNotThereAndThatThisUserMayNotMakeIsAWarning) {
   const std::filesystem::path file = std::filesystem::temp_directory_path() / ("longreach-doctor-test-" + std::to_string(getpid()));
   std::ofstream(file) << "no folder";
@@ -338,6 +322,27 @@ TEST(DoctorStoreTest, AFolderThatIsNotThereAndThatThisUserMayNotMakeIsAWarning) 
   const std::vector<Check> data = JudgeData(DataSeen(), below);
   EXPECT_EQ(data[0].state, CheckState::kWarning);
   EXPECT_THAT(data[0].advice, HasSubstr("LONGREACH_DATA"));
+}
+
+TEST(DoctorStoreTest, AFileThatIsNoStoreFails) {
+  const std::string file = (std::filesystem::temp_directory_path() / ("longreach-doctor-test-" + std::to_string(getpid()) + ".db")).string();
+  const auto judged = [&file](const std::string& bytes) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+    return JudgeStore(LookAtStore(file, /*named=*/true));
+  };
+  const std::string sqlite = std::string("SQLite format 3\0", 16) + std::string(52, 'x');
+  for (const std::string& none : {std::string("name: mine\n"), std::string("SQLite format"), std::string(4096, '\0'), sqlite, sqlite + "GPKG"}) {
+    const Check check = judged(none);
+    EXPECT_EQ(check.state, CheckState::kFailed) << none;
+    EXPECT_THAT(check.seen, HasSubstr(file + " is no store")) << none;
+  }
+  EXPECT_THAT(judged(sqlite + "LRch and more").seen, Not(HasSubstr("is no store")));
+  EXPECT_THAT(judged("").seen, Not(HasSubstr("is no store"))) << "'longreach run' makes it one";
+  // What is not in the file yet is in its log.
+  std::ofstream(file + "-wal") << "pages";
+  EXPECT_THAT(judged("not yet").seen, Not(HasSubstr("is no store")));
+  std::filesystem::remove(file);
+  std::filesystem::remove(file + "-wal");
 }
 
 TEST(DoctorStoreTest, AStateFolderIsTheWorkersOrNotThereYet) {
