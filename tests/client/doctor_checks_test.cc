@@ -20,7 +20,6 @@
 #include "client/doctor/scheduler.h"
 #include "client/errors.h"
 #include "proto/access/certificates.h"
-#include "tests/support/temporary_folder.h"
 
 namespace longreach::client {
 namespace {
