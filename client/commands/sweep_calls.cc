@@ -12,7 +12,6 @@
 #include "client/commands/listings.h"
 #include "client/errors.h"
 #include "client/output/text.h"
-#include "client/spec/own_list.h"
 #include "client/spec/parts.h"
 #include "proto/catalog/usual_lengths.h"
 
@@ -20,6 +19,8 @@ namespace longreach::client {
 namespace {
 
 using Lengths = google::protobuf::RepeatedField<int32_t>;
+
+const Lengths& OwnOr(const Lengths& own, const Lengths& others) { return own.empty() ? others : own; }
 
 // The sentence, or "".
 std::string TestsWithinTraining(const Lengths& trained, const Lengths& tested) {
@@ -52,7 +53,7 @@ std::string TestsWithinTraining(const v1::SweepSpec& sweep, const v1::SweepSpec&
   if (!own.training().lengths().empty()) training.clear_lengths();
   training.MergeFrom(own.training());
   const std::optional<Lengths> trained = TrainedLengths(sweep, training, own.inputs().empty() ? sweep.inputs() : own.inputs());
-  return trained ? TestsWithinTraining(*trained, OwnListOr(own.evaluation().lengths(), sweep.evaluation().lengths())) : "";
+  return trained ? TestsWithinTraining(*trained, OwnOr(own.evaluation().lengths(), sweep.evaluation().lengths())) : "";
 }
 
 // Dynamic NTK changes RoPE's base in sequences beyond the length of training. Nothing is said of tests that the sweep leaves to the defaults, which are
@@ -62,10 +63,10 @@ bool DynamicNtkIsPlain(const v1::SweepSpec& sweep, const v1::SweepSpec& own) {
   const v1::Evaluation &tests = sweep.evaluation(), &own_tests = own.evaluation();
   if ((own_positions.has_rope_scaling() ? own_positions : positions).rope_scaling() != "dynamic") return false;
   const int32_t begins = (own_positions.has_original_length() ? own_positions : positions).original_length();
-  const Lengths& lengths = OwnListOr(own_tests.lengths(), tests.lengths());
+  const Lengths& lengths = OwnOr(own_tests.lengths(), tests.lengths());
   const auto is_beyond = [begins](int32_t length) { return length > begins; };
   return begins > 0 && !lengths.empty() && std::ranges::none_of(lengths, is_beyond) &&
-         std::ranges::none_of(OwnListOr(own_tests.passkey_lengths(), tests.passkey_lengths()), is_beyond) && tests.longbench().empty() && own_tests.longbench().empty();
+         std::ranges::none_of(OwnOr(own_tests.passkey_lengths(), tests.passkey_lengths()), is_beyond) && tests.longbench().empty() && own_tests.longbench().empty();
 }
 
 void SayWhereDynamicNtkIsPlain(Session& session, const v1::SweepSpec& sweep) {

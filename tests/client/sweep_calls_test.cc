@@ -89,7 +89,7 @@ TEST_F(SweepCallsTest, WhatIsAskedForTheSakeOfANoteFailsNothing) {
   for (const char* command : {"plan", "submit", "run"}) {
     const Outcome outcome = Run({command, file});
     EXPECT_EQ(outcome.code, kDone) << command << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr("with the evaluation of sweep 22222222 before 9 of these 945 jobs are done")) << command << ": the next is asked";
+    EXPECT_THAT(outcome.err, HasSubstr("with the evaluation of sweep 22222222 before, 9 of these 945 jobs are done")) << command << ": the next is asked";
   }
 
   answer_of_70 = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "too much to do");
@@ -127,8 +127,8 @@ TEST_F(SweepCallsTest, OfOtherTestsThoseWithTheMostDoneAreTold) {
 
   const std::string said = Run({"plan", file}).err;
 
-  EXPECT_THAT(said, HasSubstr("with the evaluation of sweep 11111111 most 9 of these 945 jobs are done"));
-  EXPECT_THAT(said, Not(HasSubstr("11111111 few"))) << "one note is enough";
+  EXPECT_THAT(said, HasSubstr("with the evaluation of sweep 11111111 most, 9 of these 945 jobs are done"));
+  EXPECT_THAT(said, Not(HasSubstr("11111111 few,"))) << "one note is enough";
 }
 
 TEST_F(SweepCallsTest, OfManySweepsThoseOfTheNameAreLookedAtFirst) {
