@@ -2,7 +2,6 @@
 #include "scheduler/service/maintenance.h"
 
 #include <filesystem>
-#include <fstream>
 
 #include "proto/base/build_info.h"
 #include "store/migrate.h"
@@ -105,8 +104,8 @@ TEST_F(MaintenanceTest, AMergeThatIsRefusedLeavesNoFiles) {
   // Of two files the one with the higher hash finds no place here, when the other is copied.
   const std::string behind = Sha256Of("the weights");
   ASSERT_LT(Sha256Of("the other's weights"), behind);
-  const std::filesystem::path in_the_way = ours_.store->artifacts().folder() / behind.substr(0, 2);
-  std::ofstream(in_the_way) << "no folder";
+  const std::filesystem::path in_the_way = ours_.store->artifacts().folder() / "tmp" / behind;
+  std::filesystem::create_directory(in_the_way);
   EXPECT_FALSE(Merge("theirs.db").ok());
   std::filesystem::remove(in_the_way);
   EXPECT_EQ(ours_.store->artifacts().List().size(), 1u);
