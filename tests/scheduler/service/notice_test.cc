@@ -1,11 +1,10 @@
 #include "scheduler/service/notice.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/struct.pb.h>
-#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace longreach::service {
 namespace {
@@ -22,16 +21,12 @@ store::SweepRow SweepNamed(const std::string& name) {
 }
 
 // As any program would read it.
-google::protobuf::Struct Read(const std::string& line) {
-  google::protobuf::Struct object;
-  const auto status = google::protobuf::util::JsonStringToMessage(line, &object);
-  EXPECT_TRUE(status.ok()) << status.ToString() << "\n" << line;
+nlohmann::json Read(const std::string& line) {
+  nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  EXPECT_TRUE(object.is_object()) << line;
   return object;
 }
-std::string TextOf(const google::protobuf::Struct& object, const std::string& key) {
-  const auto field = object.fields().find(key);
-  return field == object.fields().end() ? "absent" : field->second.string_value();
-}
+std::string TextOf(const nlohmann::json& object, const std::string& key) { return object.value(key, "absent"); }
 
 TEST(NoticeTest, ASweepThatIsDoneIsOneLineWithItsCounts) {
   EXPECT_EQ(NoticeLine(SweepIsDone(SweepNamed("s")), kNoon),
@@ -46,7 +41,7 @@ TEST(NoticeTest, AFirstFailedJobSaysWhichAndWhy) {
   job.id = std::string(64, 'b');
   const News news = SweepHasFailedJob(SweepNamed("s"), job, "out of memory");
   EXPECT_EQ(news.line, "the sweep 's' (aaaaaaaa) has its first failed job, bbbbbbbb: out of memory");
-  const google::protobuf::Struct told = Read(NoticeLine(news, kNoon));
+  const nlohmann::json told = Read(NoticeLine(news, kNoon));
   EXPECT_EQ(TextOf(told, "event"), "first_failure");
   EXPECT_EQ(TextOf(told, "job"), job.id);
   EXPECT_EQ(TextOf(told, "reason"), "out of memory");
@@ -54,12 +49,12 @@ TEST(NoticeTest, AFirstFailedJobSaysWhichAndWhy) {
 
 TEST(NoticeTest, OfAWorkerThereIsItsNameAndNoSweep) {
   const News news = WorkerIsGone("11111111-2222", "gpu-a", std::chrono::seconds(15));
-  const google::protobuf::Struct told = Read(NoticeLine(news, kNoon));
+  const nlohmann::json told = Read(NoticeLine(news, kNoon));
   EXPECT_EQ(TextOf(told, "event"), "worker_gone");
   EXPECT_EQ(TextOf(told, "worker"), "11111111-2222");
   EXPECT_EQ(TextOf(told, "name"), "gpu-a");
   EXPECT_EQ(TextOf(told, "sweep"), "absent");
-  EXPECT_EQ(told.fields().count("jobs"), 0u);
+  EXPECT_EQ(told.count("jobs"), 0u);
   EXPECT_THAT(NoticeEnvironment(news, {}), ElementsAre("LONGREACH_EVENT=worker_gone", "LONGREACH_TEXT=" + news.line, "LONGREACH_SWEEP=", "LONGREACH_NAME=gpu-a"));
 }
 
@@ -83,8 +78,8 @@ TEST_P(HostileNameTest, StaysOneTextOfOneLine) {
   EXPECT_EQ(std::ranges::count(line, '\n'), 1) << line;
   EXPECT_EQ(line.back(), '\n');
   EXPECT_TRUE(std::ranges::none_of(line.substr(0, line.size() - 1), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) << line;
-  const google::protobuf::Struct told = Read(line);
-  EXPECT_EQ(told.fields().size(), 11u) << line;
+  const nlohmann::json told = Read(line);
+  EXPECT_EQ(told.size(), 11u) << line;
   EXPECT_EQ(TextOf(told, "event"), "sweep_done");
   EXPECT_EQ(TextOf(told, "name"), name);
   EXPECT_EQ(TextOf(told, "text"), news.line);
