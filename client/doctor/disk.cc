@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "client/output/text.h"
+#include "proto/base/nearest_there.h"
 
 namespace longreach::client {
 namespace {
@@ -51,8 +52,7 @@ bool BeginsAsStore(const std::filesystem::path& file) {
 // Whether this user may make what is not there: in the nearest above it that is, which has to be a folder.
 bool MayMake(const std::filesystem::path& path) {
   std::error_code ignored;
-  std::filesystem::path above = std::filesystem::absolute(path, ignored);
-  while (!std::filesystem::exists(above, ignored) && above.has_relative_path()) above = above.parent_path();
+  const std::filesystem::path above = NearestThere(path);
   return std::filesystem::is_directory(above, ignored) && May(above, W_OK | X_OK);
 }
 

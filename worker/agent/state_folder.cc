@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "proto/base/nearest_there.h"
 #include "proto/base/text.h"
 #include "worker/agent/file_cache.h"
 #include "worker/agent/files.h"
@@ -96,9 +97,7 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
 
 absl::Status StateFolder::Look(const std::filesystem::path& folder) {
   std::error_code error;
-  // The nearest that is there: the rest is made in it.
-  std::filesystem::path there = std::filesystem::absolute(folder, error);
-  while (!std::filesystem::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  const std::filesystem::path there = NearestThere(folder);
   const bool is_there = there == std::filesystem::absolute(folder, error);
   if (!std::filesystem::is_directory(there, error)) {
     return absl::InternalError(fmt::format("cannot make the folder {}: {}", folder.string(), std::strerror(ENOTDIR)));
