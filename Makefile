@@ -19,7 +19,7 @@ QUICKSTART := build/quickstart/quickstart.db
 CONFIGURE = cmake --preset release -DLONGREACH_CUDA=$(LONGREACH_CUDA) -DLONGREACH_TRAINER=$(LONGREACH_TRAINER) \
   -DLONGREACH_LIBTORCH=$(abspath $(LONGREACH_LIBTORCH))
 
-.PHONY: help setup setup-tests setup-faults build bundle quickstart test sanitize faults bench-scheduler bench-trainer clean
+.PHONY: help setup setup-tests setup-faults build bundle deb quickstart test sanitize faults bench-scheduler bench-trainer clean
 
 help:  ## Print this.
 	@echo "usage: make TARGET [LONGREACH_CUDA=ON|OFF] [LONGREACH_TRAINER=OFF] [LONGREACH_LIBTORCH=DIR] [JOBS=N]"
@@ -41,6 +41,9 @@ build: setup  ## Set up, then build everything into build/release.
 
 bundle: build  ## Build, then put all into build/bundle that a machine needs where nothing can be installed but torch.
 	@deploy/bundle.sh $(BUILD)
+
+deb: build  ## Build, then make Debian packages of the programs in build/debian.
+	@deploy/deb.sh $(BUILD)
 
 quickstart: setup  ## Set up, build the programs, run the quickstart sweep and print its table.
 	@test $(LONGREACH_TRAINER) = ON || { echo "quickstart needs the trainer: LONGREACH_TRAINER must be ON"; exit 2; }

@@ -1,0 +1,104 @@
+"""deploy/deb.sh: Debian packages of the programs, with all that they need but what they depend on."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from harness import BIN, HAS_WORKER, ROOT
+
+NAMES = ["longreach", "longreach-worker"] if HAS_WORKER else ["longreach"]
+# By itself, as on a machine where nothing was built.
+BARE = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "LONGREACH_", "PYTHON"))}
+
+
+def field(package, name):
+    return subprocess.run(["dpkg-deb", "-f", package, name], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    """{name: file}"""
+    folder = tmp_path_factory.mktemp("packages")
+    (folder / "longreach_0.0.9_amd64.deb").write_text("of an older version")
+    made = subprocess.run([ROOT / "deploy/deb.sh", BIN.parent, folder], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return {field(file, "Package"): file for file in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def installed(packages, tmp_path_factory):
+    """A folder in the place of /, with all packages."""
+    root = tmp_path_factory.mktemp("root")
+    for file in packages.values():
+        subprocess.run(["dpkg-deb", "-x", file, root], check=True)
+    return root
+
+
+def test_there_is_one_of_each_and_none_of_an_older_version(packages):
+    assert sorted(packages) == NAMES
+    assert len({field(file, "Version") for file in packages.values()}) == 1
+    for file in packages.values():
+        assert re.fullmatch(r"\d+\.\d+\.\d+(~git\d{14}\.[0-9a-f]{12}(\+changed)?)?", field(file, "Version"))
+
+
+def test_they_depend_on_what_their_programs_load(packages, installed):
+    for file in packages.values():
+        depends = field(file, "Depends")
+        for one in depends.split(","):
+            name = re.split(r"[ (]", one.strip())[0]
+            if name in packages:
+                assert one.strip() == f"{name} (= {field(file, 'Version')})"
+                continue
+            state = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status}", name], capture_output=True, text=True)
+            assert state.stdout == "installed", f"{file.name} depends on {name}, which what it was built with is not of"
+    for program in sorted((installed / "opt/longreach/bin").iterdir()):
+        listed = subprocess.run(["ldd", program], capture_output=True, text=True, env=BARE, check=True).stdout
+        assert "not found" not in listed, f"{program}: {listed}"
+        for library in re.findall(r"=> (/\S+)", listed):
+            assert os.path.normpath(library).startswith((f"{installed}/opt/longreach/lib/", "/lib", "/usr/lib")), f"{program.name} loads {library}"
+
+
+def test_commands_lie_in_the_path(installed):
+    for link in (installed / "usr/bin").iterdir():
+        assert (installed / os.readlink(link).lstrip("/")).is_file()
+    assert {link.name for link in (installed / "usr/bin").iterdir()} >= {"longreach", "longreach-scheduler"}
+
+
+def test_services_start_what_is_installed(installed):
+    units = list((installed / "usr/lib/systemd/system").iterdir())
+    assert sorted(unit.name for unit in units) == sorted(["longreach-scheduler.service"] + ["longreach-worker.service"] * HAS_WORKER)
+    for unit in units:
+        program = re.search(r"^ExecStart=(\S+)", unit.read_text(), re.MULTILINE)[1]
+        assert os.access(installed / program.lstrip("/"), os.X_OK), f"{unit.name} starts {program}"
+
+
+def test_a_shell_completes_commands(installed):
+    script = installed / "usr/share/bash-completion/completions/longreach"
+    bound = subprocess.run(["bash", "-c", f"source '{script}' && complete -p longreach"], capture_output=True, text=True)
+    assert bound.returncode == 0 and "longreach" in bound.stdout
+    for other in ("zsh/vendor-completions/_longreach", "fish/vendor_completions.d/longreach.fish"):
+        assert "longreach" in (installed / "usr/share" / other).read_text()
+
+
+def test_nothing_is_anybody_elses_to_change(packages):
+    for file in packages.values():
+        listed = subprocess.run(["dpkg-deb", "-c", file], capture_output=True, text=True, check=True).stdout
+        for line in listed.splitlines():
+            mode, owner = line.split()[:2]
+            assert owner == "root/root" and (mode[0] == "l" or mode[8] == "-"), line
+
+
+@pytest.mark.skipif(not HAS_WORKER, reason="without a worker nothing is trained")
+def test_they_train(installed, tmp_path):
+    done = subprocess.run([installed / "opt/longreach/bin/longreach", "run", "quickstart", "--store", tmp_path / "a.db", "--set", "training.steps=2", "--set", "training.batch_size=4",
+                           "--set", "evaluation.lengths=41..42", "--set", "evaluation.examples=4", "--set", "seed=0", "--set", "task=even_pairs", "--color", "never"],
+                          capture_output=True, text=True, env=BARE, cwd=tmp_path)
+    assert done.returncode == 0 and "Even Pairs" in done.stdout, done.stderr
+
+
+def test_without_a_build_nothing_is_made(tmp_path):
+    made = subprocess.run([ROOT / "deploy/deb.sh", tmp_path / "none", tmp_path / "out"], capture_output=True, text=True)
+    assert made.returncode == 1 and "'make build' builds it" in made.stderr
+    assert not (tmp_path / "out").exists()
