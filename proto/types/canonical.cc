@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/reflection.h>
 #include <google/protobuf/unknown_field_set.h>
 
 #include "proto/base/sha256.h"
@@ -211,6 +212,31 @@ std::string TypeName(const FieldDescriptor& field) {
   }
 }
 
+// Adds the integers from `first` to `last`. Not by their texts: a large sweep lists all of its seeds, and each page of its jobs reads it again.
+// The first that the field's type does not have is returned, if there is one.
+template <typename Integer>
+std::optional<int64_t> AddRange(Message& message, const FieldDescriptor& field, int64_t first, int64_t last) {
+  const auto list = message.GetReflection()->GetMutableRepeatedFieldRef<Integer>(&message, &field);
+  for (int64_t i = first; i <= last; ++i) {
+    if (i != static_cast<int64_t>(static_cast<Integer>(i))) return i;
+    list.Add(static_cast<Integer>(i));
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> SetRange(Message& message, const FieldDescriptor& field, int64_t first, int64_t last) {
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32: return AddRange<int32_t>(message, field, first, last);
+    case FieldDescriptor::CPPTYPE_UINT32: return AddRange<uint32_t>(message, field, first, last);
+    case FieldDescriptor::CPPTYPE_INT64: return AddRange<int64_t>(message, field, first, last);
+    default: break;
+  }
+  for (int64_t i = first; i <= last; ++i) {
+    if (!SetScalar(message, field, fmt::to_string(i))) return i;
+  }
+  return std::nullopt;
+}
+
 absl::Status SetList(Message& message, const FieldDescriptor& field, std::string_view value, std::string_view path) {
   const bool text = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
   int64_t room = kMaxListed;  // Of all ranges together: a short text may ask for any number of them.
@@ -230,10 +256,8 @@ absl::Status SetList(Message& message, const FieldDescriptor& field, std::string
           fmt::format("{}: '{}' is not a range a..b, or the list has more than {} integers", path, part, kMaxListed));
     }
     room -= *last - *first + 1;
-    for (int64_t i = *first; i <= *last; ++i) {
-      if (!SetScalar(message, field, fmt::to_string(i))) {
-        return absl::InvalidArgumentError(fmt::format("{}: {} is out of range", path, i));
-      }
+    if (const std::optional<int64_t> beyond = SetRange(message, field, *first, *last)) {
+      return absl::InvalidArgumentError(fmt::format("{}: {} is out of range", path, *beyond));
     }
   }
   return absl::OkStatus();

@@ -4,12 +4,16 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 #include "proto/base/sha256.h"
 
 namespace longreach {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 v1::JobSpec Defaults() {
@@ -173,6 +177,25 @@ TEST(CanonicalTest, ReadsBackMoreThanAMillionSeeds) {
 
 TEST(CanonicalTest, RefusesListsWhoseRangesTogetherAreTooLong) {
   EXPECT_THAT(Refusal("training.lengths=1..2,1..9999999\n"), HasSubstr("more than 10000000 integers"));
+}
+
+TEST(CanonicalTest, ARangeIsTheIntegersInItAsTheFieldHasThem) {
+  const auto axes = [](const std::string& line) {
+    const absl::StatusOr<v1::SweepSpec> read = ParseCanonicalSweep("longreach-sweep/1\n" + line);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? read->axes() : v1::Axes();
+  };
+  EXPECT_THAT(axes("axes.seed=9,2..4,4294967294..4294967295\n").seed(), ElementsAre(9u, 2u, 3u, 4u, 4294967294u, 4294967295u));
+  EXPECT_THAT(axes("axes.learning_rate=1..3\n").learning_rate(), ElementsAre(1.0, 2.0, 3.0));
+  const absl::StatusOr<v1::SweepSpec> lengths = ParseCanonicalSweep("longreach-sweep/1\ntraining.lengths=-1..1,2147483647..2147483647\n");
+  ASSERT_TRUE(lengths.ok()) << lengths.status();
+  EXPECT_THAT(lengths->training().lengths(), ElementsAre(-1, 0, 1, 2147483647));
+
+  EXPECT_THAT(Refusal("training.lengths=2147483646..2147483649\n"), HasSubstr("training.lengths: 2147483648 is out of range"));
+  for (const auto& [range, first] : {std::pair("-2..1", "-2"), std::pair("4294967294..4294967297", "4294967296")}) {
+    const absl::Status refused = ParseCanonicalSweep(std::string("longreach-sweep/1\naxes.seed=") + range + "\n").status();
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(std::string("axes.seed: ") + first + " is out of range"));
+  }
 }
 
 TEST(CanonicalTest, RefusesWhatItWouldNotHaveWritten) {
