@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -29,7 +31,10 @@ std::string_view FormatName(Format format) {
 }
 
 GridCell TextCell(std::string_view text) { return {.value = std::string(text)}; }
-GridCell NumberCell(double value) { return NumberCell(value, ShortestNumber(value)); }
+GridCell NumberCell(double value) {
+  std::string shown = ShortestNumber(value);
+  return {.value = std::isfinite(value) ? shown : JsonNumber(value), .shown = std::move(shown), .is_raw = true};
+}
 GridCell NumberCell(double value, std::string shown) {
   return {.value = JsonNumber(value), .shown = std::move(shown), .is_raw = true};
 }
@@ -63,11 +68,12 @@ std::string CsvField(std::string_view text, bool is_number) {
   // Blanks in front do not keep every spreadsheet from looking behind them, and some take the wide forms too.
   constexpr std::string_view kBegins[] = {"=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"};
   std::string field = Printable(text, /*keep_lines=*/true);
-  const std::string_view begin = text.substr(std::min(text.find_first_not_of(' '), text.size()));
-  if (!is_number && std::ranges::any_of(kBegins, [&begin](std::string_view one) { return begin.starts_with(one); })) {
-    field.insert(0, 1, '\'');
+  if (!is_number) {
+    const std::string_view begin = text.substr(std::min(text.find_first_not_of(' '), text.size()));
+    if (std::ranges::any_of(kBegins, [&begin](std::string_view one) { return begin.starts_with(one); })) field.insert(0, 1, '\'');
   }
-  if (field.find_first_of(",;\"\t\n") == std::string::npos) return field;
+  const auto is_quoted = [](char c) { return c == ',' || c == ';' || c == '"' || c == '\t' || c == '\n'; };
+  if (std::ranges::none_of(field, is_quoted)) return field;
   std::string quoted = "\"";
   for (const char c : field) {
     if (c == '"') quoted += '"';
@@ -165,13 +171,16 @@ std::string GridAsLatex(const Grid& grid) {
 }
 
 std::string GridAsJson(const Grid& grid) {
+  std::vector<std::string> keys;
+  for (const GridColumn& column : grid.columns) keys.push_back(JsonText(column.key) + ":");
   std::string out = "[";
   for (size_t r = 0; r < grid.rows.size(); ++r) {
     out += r > 0 ? ",{" : "{";
     for (size_t i = 0; i < grid.rows[r].size(); ++i) {
       const GridCell& cell = grid.rows[r][i];
-      out += fmt::format("{}{}:{}", i > 0 ? "," : "", JsonText(grid.columns[i].key),
-                         cell.is_raw ? cell.value : JsonText(cell.value));
+      if (i > 0) out += ',';
+      out += keys[i];
+      out += cell.is_raw ? cell.value : JsonText(cell.value);
     }
     out += '}';
   }

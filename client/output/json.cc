@@ -1,9 +1,14 @@
 #include "client/output/json.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "client/output/text.h"
 #include "proto/base/text.h"
@@ -11,6 +16,10 @@
 
 namespace longreach::client {
 namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
 
 // \uXXXX, in two halves above U+FFFF.
 std::string EscapedPoint(int32_t point) {
@@ -23,7 +32,11 @@ std::string EscapedPoint(int32_t point) {
 std::string EscapeControls(std::string_view json) {
   std::string out;
   out.reserve(json.size());
-  while (!json.empty()) {
+  while (true) {
+    const size_t plain = PrintableAscii(json);
+    out += json.substr(0, plain);
+    json.remove_prefix(plain);
+    if (json.empty()) return out;
     std::string_view rest = json;
     const int32_t point = TakeCodePoint(rest);
     if (IsControl(point)) {
@@ -33,13 +46,98 @@ std::string EscapeControls(std::string_view json) {
     }
     json = rest;
   }
-  return out;
+}
+
+// A text that stands in JSON as it is, for any writer of it: some write these signs in another way, so that they mean nothing in HTML.
+bool IsPlainInJson(std::string_view text) {
+  return PrintableAscii(text) == text.size() && std::ranges::none_of(text, [](char c) { return c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c == '\''; });
+}
+
+// With 15 digits, or with 17 where that is another number: as protobuf's writer has it, which asks printf for %.15g and %.17g.
+void AppendNumber(double value, std::string& json) {
+  for (const int digits : {15, 17}) {
+    char buffer[32];
+    const std::string_view text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, digits).ptr);
+    if (digits == 15 && ParseDouble(text) != value) continue;
+    json += text;
+    return;
+  }
+}
+
+// Adds the value of a field that is no list; false: of such a value only protobuf's writer knows how it is written.
+bool AppendPlainValue(const Message& message, const FieldDescriptor& field, std::string& json) {
+  const Reflection& at = *message.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32: json += fmt::to_string(at.GetInt32(message, &field)); return true;
+    case FieldDescriptor::CPPTYPE_UINT32: json += fmt::to_string(at.GetUInt32(message, &field)); return true;
+    case FieldDescriptor::CPPTYPE_BOOL: json += at.GetBool(message, &field) ? "true" : "false"; return true;
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      const double value = at.GetDouble(message, &field);
+      if (!std::isfinite(value)) return false;
+      AppendNumber(value, json);
+      return true;
+    }
+    case FieldDescriptor::CPPTYPE_STRING: {
+      if (field.type() != FieldDescriptor::TYPE_STRING) return false;
+      std::string copy;
+      const std::string& text = at.GetStringReference(message, &field, &copy);
+      if (!IsPlainInJson(text)) return false;
+      ((json += '"') += text) += '"';
+      return true;
+    }
+    default: return false;
+  }
+}
+
+// The same of a list of texts; of no other.
+bool AppendPlainList(const Message& message, const FieldDescriptor& field, std::string& json) {
+  if (field.type() != FieldDescriptor::TYPE_STRING) return false;
+  const Reflection& at = *message.GetReflection();
+  json += '[';
+  for (int i = 0; i < at.FieldSize(message, &field); ++i) {
+    std::string copy;
+    const std::string& text = at.GetRepeatedStringReference(message, &field, i, &copy);
+    if (!IsPlainInJson(text)) return false;
+    if (i > 0) json += ',';
+    ((json += '"') += text) += '"';
+  }
+  json += ']';
+  return true;
+}
+
+// Adds a field and its value.
+bool AppendPlainField(const Message& message, const FieldDescriptor& field, std::string& json) {
+  json += json.empty() ? "{\"" : ",\"";
+  (json += field.name()) += "\":";
+  return field.is_repeated() ? AppendPlainList(message, field, json) : AppendPlainValue(message, field, json);
+}
+
+// What protobuf's writer makes of a message of such fields, in a tenth of the time: a large sweep has hundreds of thousands of jobs to be
+// written. Nothing: the message is another.
+std::optional<std::string> PlainJson(const Message& message) {
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  std::string json;
+  json.reserve(512);
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) return std::nullopt;
+    if (!field.has_presence() && !AppendPlainField(message, field, json)) return std::nullopt;
+  }
+  // That writer begins with the defaults, so what has none comes behind, as it comes over the wire.
+  std::vector<const FieldDescriptor*> set;
+  message.GetReflection()->ListFields(message, &set);
+  for (const FieldDescriptor* field : set) {
+    if (field->has_presence() && !AppendPlainField(message, *field, json)) return std::nullopt;
+  }
+  json += json.empty() ? "{}" : "}";
+  return json;
 }
 
 }  // namespace
 
 std::string JsonText(std::string_view text) {
   std::string out = "\"";
+  if (IsPlainInJson(text)) return (out += text) += '"';
   while (!text.empty()) {
     std::string_view rest = text;
     const int32_t point = TakeCodePoint(rest);
@@ -64,6 +162,7 @@ std::string JsonNumber(double value) {
 }
 
 std::string JsonOf(const google::protobuf::Message& message) {
+  if (std::optional<std::string> plain = PlainJson(message)) return *std::move(plain);
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   options.always_print_primitive_fields = true;

@@ -47,7 +47,12 @@ bool IsControl(int32_t point) {
          within(0xfff9, 0xfffb) || within(0xe0000, 0xe007f);         // Annotations and tags, which nobody sees.
 }
 
+size_t PrintableAscii(std::string_view text) {
+  return static_cast<size_t>(std::ranges::find_if(text, [](char c) { return c < 0x20 || c >= 0x7f; }) - text.begin());  // Bytes above 0x7f, too.
+}
+
 bool IsPlainText(std::string_view text) {
+  text.remove_prefix(PrintableAscii(text));
   while (!text.empty()) {
     if (IsControl(TakeCodePoint(text))) return false;
   }
@@ -55,7 +60,9 @@ bool IsPlainText(std::string_view text) {
 }
 
 std::string Printable(std::string_view text, bool keep_lines) {
-  std::string out;
+  const size_t plain = PrintableAscii(text);
+  std::string out(text.substr(0, plain));
+  text.remove_prefix(plain);
   while (!text.empty()) {
     std::string_view rest = text;
     const int32_t point = TakeCodePoint(rest);
@@ -71,7 +78,9 @@ std::string Printable(std::string_view text, bool keep_lines) {
 }
 
 int DisplayWidth(std::string_view text) {
-  int width = 0;
+  const size_t plain = PrintableAscii(text);
+  text.remove_prefix(plain);
+  int width = static_cast<int>(plain);
   while (!text.empty()) width += WidthOf(TakeCodePoint(text));
   return width;
 }

@@ -5,12 +5,15 @@ namespace longreach {
 int32_t TakeCodePoint(std::string_view& text) {
   const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
-  const int length = first < 0x80         ? 1
-                     : (first >> 5) == 6  ? 2
+  if (first < 0x80) {  // Most are.
+    text.remove_prefix(1);
+    return first;
+  }
+  const int length = (first >> 5) == 6    ? 2
                      : (first >> 4) == 14 ? 3
                      : (first >> 3) == 30 ? 4
                                           : 0;
-  int32_t point = length == 1 ? first : first & (0xff >> (length + 1));
+  int32_t point = first & (0xff >> (length + 1));
   bool valid = length > 0 && text.size() >= static_cast<size_t>(length);
   for (int i = 1; valid && i < length; ++i) {
     valid = (byte(i) >> 6) == 2;

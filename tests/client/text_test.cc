@@ -1,11 +1,16 @@
 #include "client/output/text.h"
 
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <string>
 
 #include "client/errors.h"
 #include "client/output/json.h"
@@ -28,6 +33,19 @@ TEST(TextTest, WritesWhatATerminalWouldObeyAsHexadecimal) {
   EXPECT_EQ(Printable("\xf3\xa0\x81\x81"), "\\xf3\\xa0\\x81\\x81") << "a tag, which nobody sees";
   EXPECT_EQ(Printable("\xff\xc0\x80"), "\\xff\\xc0\\x80") << "broken UTF-8";
   EXPECT_EQ(Printable("größe †"), "größe †");
+}
+
+TEST(TextTest, WhatComesBehindPlainTextIsLookedAtAsWell) {
+  EXPECT_EQ(PrintableAscii(" ~"), 2u);
+  EXPECT_EQ(PrintableAscii("ab\x7f"), 2u);
+  EXPECT_EQ(PrintableAscii("ab\nc"), 2u);
+  EXPECT_EQ(PrintableAscii("a†"), 1u);
+  EXPECT_EQ(PrintableAscii(""), 0u);
+  EXPECT_EQ(Printable("abc\x1b[m def\xff"), "abc\\x1b[m def\\xff");
+  EXPECT_EQ(DisplayWidth("abc表d"), 6);
+  EXPECT_TRUE(IsPlainText("abc†"));
+  EXPECT_FALSE(IsPlainText("abc\x1b"));
+  EXPECT_EQ(JsonText("ab\"c"), "\"ab\\\"c\"");
 }
 
 TEST(TextTest, AnErrorIsNotAsLongAsWhatIsWrong) {
@@ -97,6 +115,67 @@ TEST(JsonTest, HoldsNothingThatATerminalObeys) {
   }
   EXPECT_EQ(nlohmann::json::parse(JsonText(text)), text);
   EXPECT_EQ(nlohmann::json::parse(JsonOf(log))["text"], text);
+}
+
+// As protobuf's own writer has a message.
+std::string ByProtobuf(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(message, &json, options).ok());
+  return json;
+}
+
+TEST(JsonTest, AJobIsWrittenAsProtobufWritesIt) {
+  v1::Job job;
+  EXPECT_EQ(JsonOf(job), ByProtobuf(job)) << "defaults";
+  job.set_id(std::string(64, 'a'));
+  job.set_encoding("rope:randomized");
+  job.set_seed(4294967295u);
+  job.set_failures(-1);
+  job.set_diverged(true);
+  job.set_score(0);
+  job.add_systems("narrow");
+  job.add_systems("wide");
+  EXPECT_EQ(JsonOf(job), ByProtobuf(job)) << "a score that is there and 0";
+
+  // Every sign that JSON or HTML gives a meaning, and some that are none of either.
+  for (const std::string& text : {std::string("a \"b\" \\ / <i>&amp;</i> 'c'"), std::string("line\nline\ttab"), std::string("†"), std::string("~ `{}[]:,")}) {
+    job.set_failure(text);
+    job.set_systems(0, text);
+    EXPECT_EQ(JsonOf(job), ByProtobuf(job)) << text;
+  }
+  job.set_failure("");
+
+  const double kOdd[] = {0.0003, 1e-5, 1e-4, 123456789012345.0, 1e15, 1e16, 1e21, -0.0, 0.1 + 0.2, 1.0 / 3, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308,
+                         0.42230262256486384, 100, -2.5, 1e100, std::nan(""), std::numeric_limits<double>::infinity()};
+  for (const double number : kOdd) {
+    job.set_learning_rate(number);
+    job.set_score(-number);
+    EXPECT_EQ(JsonOf(job), ByProtobuf(job)) << number;
+  }
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    const double number = std::bit_cast<double>(random());
+    job.set_score(number);
+    EXPECT_EQ(JsonOf(job), ByProtobuf(job)) << number;
+  }
+}
+
+TEST(JsonTest, AMessageWithMoreThanPlainFieldsIsWrittenAsProtobufWritesIt) {
+  v1::GetJobResponse response;  // With messages, which may be there or not.
+  response.set_canonical("longreach-job/1");
+  EXPECT_EQ(JsonOf(response), ByProtobuf(response));
+  response.mutable_job()->set_id("a");
+  response.add_measurements()->set_value(0.5);
+  EXPECT_EQ(JsonOf(response), ByProtobuf(response));
+
+  v1::TableCell cell;
+  cell.set_jobs(3);
+  cell.set_published(0.25);
+  cell.set_measured(0.5);
+  EXPECT_EQ(JsonOf(cell), ByProtobuf(cell)) << "several numbers that need not be there";
 }
 
 TEST(JsonTest, NumbersThatJsonLacksAreTexts) {
