@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,6 +48,14 @@ class Connection {
       }
       WaitBeforeAttempt(attempt + 1);
     }
+  }
+
+  // The same while the caller does something else, on a thread of its own; where the system has none to spare, once it is waited for. The
+  // connection is to outlive the future, which waits for the call when it goes.
+  template <typename Request, typename Response>
+  std::future<absl::StatusOr<Response>> Start(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*), const Request& request,
+                                              std::chrono::seconds deadline = std::chrono::seconds(60)) {
+    return std::async([this, method, request, deadline] { return Call(method, request, deadline); });
   }
 
   // An artifact, whole. DATA_LOSS: the bytes that came are not those. RESOURCE_EXHAUSTED: more than kMaxDownloadBytes.

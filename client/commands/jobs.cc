@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/listings.h"
 #include "client/commands/sweep_calls.h"
+#include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
@@ -38,8 +40,9 @@ class Jobs final : public Command {
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const std::string states, AskedStates());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
-    // JSON is written page by page: ten million jobs do not fit into memory. The first page comes before
+    // JSON and CSV are written page by page: ten million jobs do not fit into memory. The first page comes before
     // the first byte, so that a refusal leaves stdout empty.
+    const bool is_csv = session.settings().format == Format::kCsv && !session.settings().quiet;
     std::vector<v1::Job> all;
     int64_t count = 0;
     // What 'last' or a name stands for may change from one page to the next.
@@ -49,30 +52,36 @@ class Jobs final : public Command {
     request.set_state(states);
     for (const std::string& only : only_) request.add_only(only);
     const int64_t most = limit_ == 0 ? std::numeric_limits<int64_t>::max() : limit_;
-    do {
+    const auto ask = [&] {
       request.set_limit(static_cast<int>(std::min<int64_t>(kPage, most - count)));
-      ASSIGN_OR_RETURN(const v1::ListJobsResponse page,
-                       connection->Call(&Connection::Stub::ListJobs, request));
-      if (session.json() && request.page_token().empty()) {
-        session.out() << fmt::format("{{\"schema\":{},\"jobs\":[", JsonText(kJsonSchema));
+      return connection->Start(&Connection::Stub::ListJobs, request);
+    };
+    auto next = ask();
+    for (bool is_first = true; next.valid(); is_first = false) {
+      ASSIGN_OR_RETURN(v1::ListJobsResponse page, next.get());
+      const bool is_list_begun = count > 0;
+      count += page.jobs_size();
+      request.set_page_token(page.next_page_token());
+      // The next page is asked for while this one is written: a large sweep's pages are as much work here as there.
+      if (!request.page_token().empty() && count < most) next = ask();
+      if (session.json()) {
+        if (is_first) session.out() << fmt::format("{{\"schema\":{},\"jobs\":[", JsonText(kJsonSchema));
+        WriteJson(page, is_list_begun, session);
+      } else if (session.settings().quiet) {
+        for (const v1::Job& job : page.jobs()) session.out() << job.id() << "\n";
+      } else {
+        std::ranges::move(*page.mutable_jobs(), std::back_inserter(all));
       }
-      for (const v1::Job& job : page.jobs()) {
-        if (session.json()) {
-          session.out() << (count > 0 ? "," : "") << JsonOf(job);
-        } else if (session.settings().quiet) {
-          session.out() << job.id() << "\n";
-        } else {
-          all.push_back(job);
-        }
-        ++count;
+      if (is_csv) {
+        session.out() << GridAsCsv(JobsGrid(all, true), is_first);
+        all.clear();
       }
       if (!session.out()) break;  // Nobody reads on.
-      request.set_page_token(page.next_page_token());
-    } while (!request.page_token().empty() && count < most);
+    }
     if (session.json()) {
       session.out() << "]}\n";
-    } else if (!session.settings().quiet) {
-      session.Print(JobsGrid(all, session.settings().format == Format::kCsv), "jobs");
+    } else if (!session.settings().quiet && !is_csv) {
+      session.Print(JobsGrid(all, false), "jobs");
     }
     if (!request.page_token().empty() && session.out()) {
       session.Say(fmt::format("the first {}; --limit 0 shows all", Thousands(count)));
@@ -81,6 +90,13 @@ class Jobs final : public Command {
   }
 
  private:
+  static void WriteJson(const v1::ListJobsResponse& page, bool is_list_begun, Session& session) {
+    for (const v1::Job& job : page.jobs()) {
+      session.out() << (is_list_begun ? "," : "") << JsonOf(job);
+      is_list_begun = true;
+    }
+  }
+
   // By the words that the scheduler takes, which are a program's words here too: those of JSON.
   absl::StatusOr<std::string> AskedStates() const {
     const std::vector<std::string> known = JobFilterWords();

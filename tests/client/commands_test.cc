@@ -419,7 +419,16 @@ TEST_F(CommandTest, JobsFollowsAllPages) {
   EXPECT_EQ(scheduler_.jobs_request.state(), "succeeded");
   EXPECT_EQ(nlohmann::json::parse(all.out)["jobs"].size(), 2u);
 
+  const std::string row = ",,even_pairs,rope:randomized,0.0003,";
+  EXPECT_EQ(Run({"jobs", "last", "-o", "csv"}).out, "id,system,task,encoding,learning_rate,seed,state,diverged,step,steps,score,failures,failure\n" +
+                                                        std::string(63, 'b') + "0" + row + "0,succeeded,false,1000,1000,0.875,0,\n" +
+                                                        std::string(63, 'b') + "1" + row + "1,succeeded,false,1000,1000,0.875,0,\n");
+  EXPECT_EQ(scheduler_.jobs_request.limit(), 1000);
+  EXPECT_EQ(Run({"jobs", "last", "-o", "csv", "--limit", "2"}).err, "");
+  EXPECT_EQ(scheduler_.jobs_request.limit(), 1) << "the second page has what the first left";
+
   const Outcome one = Run({"jobs", "last", "-o", "json", "--limit", "1"});
+  EXPECT_EQ(scheduler_.jobs_request.page_token(), "") << "no other page is asked for";
   EXPECT_EQ(nlohmann::json::parse(one.out)["jobs"].size(), 1u);
   EXPECT_THAT(one.err, HasSubstr("--limit 0 shows all"));
 
