@@ -77,6 +77,7 @@ absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& file
 void CutFilesShort(CheckReport& report);
 
 struct MergeReport {
+  int sweeps_added = 0;
   int jobs_added = 0;
   int results_added = 0;
   int artifacts_added = 0;  // Rows: one for each job that a file belongs to.

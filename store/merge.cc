@@ -404,6 +404,7 @@ absl::Status Merge::Sweeps() {
     RETURN_IF_ERROR(given_up.status());
     RETURN_IF_ERROR(RefreshWanted(ours_, sweep));
     RETURN_IF_ERROR(ReviveCancelledJobs(ours_, sweep).status());
+    ++report_.sweeps_added;
   }
   return rows.status();
 }

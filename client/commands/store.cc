@@ -141,7 +141,9 @@ class Store final : public Command {
     }
     // Of very many only some are named.
     const bool differ = !response.differences().empty();
-    session.out() << fmt::format("added {}, {} and {}; {} in both{}\n", Count(response.jobs_added(), "job"), Count(response.results_added(), "result"),
+    // An older scheduler does not say how many sweeps.
+    const std::string sweeps = response.sweeps_added() == 0 ? "" : Count(response.sweeps_added(), "sweep") + ", ";
+    session.out() << fmt::format("added {}{}, {} and {}; {} in both{}\n", sweeps, Count(response.jobs_added(), "job"), Count(response.results_added(), "result"),
                                  Count(response.artifacts_added(), "artifact"), Count(response.results_in_both(), "result"),
                                  response.results_in_both() == 0 ? "" : differ ? ", ours kept where they differ" : ", none of which differs");
     return kDone;

@@ -158,6 +158,7 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
   ASSIGN_OR_RETURN(store::MergeReport report, std::move(merged));
   RETURN_IF_ERROR(settled);
   v1::MergeStoreResponse response;
+  response.set_sweeps_added(report.sweeps_added);
   response.set_jobs_added(report.jobs_added);
   response.set_results_added(report.results_added);
   response.set_artifacts_added(report.artifacts_added);

@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 using StoreTest = WithFakeScheduler;
 
@@ -33,7 +34,12 @@ TEST_F(StoreTest, AMergeSaysWhichSweepsAreTrainedHereNow) {
   EXPECT_THAT(outcome.err, HasSubstr("  123 open jobs of half; 'longreach pause 22222222 --scheduler " + scheduler_.address() + "' holds them\n"));
   EXPECT_THAT(outcome.err, HasSubstr("  1 open job of last-one; 'longreach pause 55555555 --scheduler " + scheduler_.address() + "' holds it\n"));
   for (const char* other : {"ours", "held", "done"}) EXPECT_THAT(outcome.err, Not(HasSubstr(other)));
-  EXPECT_THAT(outcome.out, HasSubstr("added 0 jobs"));
+  EXPECT_THAT(outcome.out, StartsWith("added 4 sweeps, 0 jobs, 0 results and 0 artifacts; "));
+}
+
+TEST_F(StoreTest, AMergeThatBringsNoSweepSpeaksOfNone) {
+  EXPECT_THAT(Run({"store", "merge", "other.db"}).out, StartsWith("added 0 jobs, "));
+  EXPECT_EQ(nlohmann::json::parse(Run({"store", "merge", "other.db", "-o", "json"}).out)["sweeps_added"], 0);
 }
 
 TEST_F(StoreTest, AMergeThatBringsNoOpenJobsSaysNothingOfSweeps) {

@@ -293,7 +293,8 @@ class FakeScheduler final : public v1::Longreach::Service {
     return Answer("CheckStore");
   }
   grpc::Status MergeStore(grpc::ServerContext*, const v1::MergeStoreRequest*,
-                          v1::MergeStoreResponse*) override {
+                          v1::MergeStoreResponse* response) override {
+    response->set_sweeps_added(static_cast<int>(merged_sweeps.size()));
     other_sweeps.insert(other_sweeps.end(), merged_sweeps.begin(), merged_sweeps.end());
     return Answer("MergeStore");
   }

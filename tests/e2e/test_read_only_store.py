@@ -100,7 +100,7 @@ def test_who_would_write_is_refused_and_told_what_to_do(home, other, archive):
     # What it says to do.
     own = other.temporary / "own.db"
     merged = other.run_cli("store", "merge", archive, "--store", own)
-    assert merged.code == 0 and "added 40 jobs, 40 results" in merged.out, merged
+    assert merged.code == 0 and "added 1 sweep, 40 jobs, 40 results" in merged.out, merged
     assert other.run_cli("pause", "noop", "--store", own).code == 0
     assert everything_in(archive.parent) == before
 

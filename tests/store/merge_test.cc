@@ -39,6 +39,7 @@ TEST_F(MergeTest, AnEmptyStoreTakesOverEverything) {
 
   ASSERT_OK_AND_ASSIGN(MergeReport report, Merge());
 
+  EXPECT_EQ(report.sweeps_added, 1);
   EXPECT_EQ(report.jobs_added, 4);
   EXPECT_EQ(report.results_added, 2);
   EXPECT_EQ(report.artifacts_added, 3);
@@ -91,7 +92,9 @@ TEST_F(MergeTest, ASweepBringsItsTableUnlessItHasOneHere) {
   give(*theirs_, 3, "known there");
   theirs_->AddSweep("silent there", MakePack(3), 0, 3);
 
-  ASSERT_OK(Merge());
+  ASSERT_OK_AND_ASSIGN(const MergeReport report, Merge());
+
+  EXPECT_EQ(report.sweeps_added, 1) << "what both have is not added";
 
   const auto table = [&](const std::string& sweep) { return *TableOfSweep(ours_.db(), NewestSweep(ours_.db(), sweep)->num); };
   EXPECT_EQ(table("new"), "with it");
@@ -120,6 +123,7 @@ TEST_F(MergeTest, TheSameMergeAgainAddsNothing) {
   ASSERT_OK_AND_ASSIGN(MergeReport again, Merge());
 
   EXPECT_EQ(dump(), before);
+  EXPECT_EQ(again.sweeps_added, 0);
   EXPECT_EQ(again.jobs_added, 0);
   EXPECT_EQ(again.results_added, 0);
   EXPECT_EQ(again.artifacts_added, 0);

@@ -56,11 +56,14 @@ TEST_F(MaintenanceTest, AMergeBringsResultsAndEndsAttemptsThatHaveNothingLeftToD
     theirs.AddWorker("w2");
     theirs.AddSweep("one", jobs);
     theirs.Succeed(theirs.Start("w2", {1, 3}), 0.75);
+    theirs.AddSweep("two", jobs, 0, 1);
+    theirs.AddSweep("three", jobs, 0, 2);
   }
   StartWriter();
 
   ASSERT_OK_AND_ASSIGN(v1::MergeStoreResponse response, Merge("theirs.db"));
 
+  EXPECT_EQ(response.sweeps_added(), 2);
   EXPECT_EQ(response.results_added(), 2);
   EXPECT_EQ(Read<int>("SELECT count(*) FROM jobs WHERE state = 'succeeded'"), 2);
   EXPECT_EQ(Read<std::string>("SELECT outcome FROM attempts WHERE id = " + std::to_string(alone)), "dropped");
