@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -42,13 +41,7 @@ class Cancel final : public Command {
     PrintSweep(session, after);
     if (some) SayWhatGoesOn(session, after);
     else if (HasEnded(before)) session.Say("none of its jobs was left to cancel; results that are there stay");
-    if (const int64_t dropped = Dropped(before, after); dropped > 0) {
-      const bool one = dropped == 1;
-      session.Say(fmt::format("{} {} running: what {} had done is dropped, with {} checkpoints{}. 'longreach pause' would have kept it; {} begins {} anew",
-                              Count(dropped, "job"), one ? "was" : "were", one ? "it" : "they", one ? "its" : "their",
-                              !some ? "" : one ? ", unless another sweep goes on with it" : ", unless another sweep goes on with them",
-                              some ? "a retry" : "submitting the sweep again", one ? "it" : "them"));
-    }
+    SayWhatIsDropped(session, after, some);
     return kDone;
   }
 
@@ -59,11 +52,14 @@ class Cancel final : public Command {
     return open == 0 && sweep.jobs() == counts.succeeded() + counts.failed();
   }
 
-  // How many of the jobs that ran are cancelled now: others have ended meanwhile, or go on for another sweep. Of those that are cancelled alone it cannot be told whether
-  // another sweep goes on with them.
-  static int64_t Dropped(const v1::Sweep& before, const v1::Sweep& after) {
-    if (after.id() != before.id()) return 0;  // 'last' was another one meanwhile.
-    return std::min<int64_t>(before.counts().leased() - after.counts().leased(), after.counts().cancelled() - before.counts().cancelled());
+  // An older scheduler does not tell.
+  static void SayWhatIsDropped(Session& session, const v1::Sweep& after, bool some) {
+    const int32_t dropped = after.jobs_dropped();
+    if (dropped == 0) return;
+    const bool one = dropped == 1;
+    session.Say(fmt::format("{} {} being trained: what {} had done is dropped, with {} checkpoints. 'longreach pause' would have kept it; {} begins {} anew",
+                            Count(dropped, "job"), one ? "was" : "were", one ? "it" : "they", one ? "its" : "their", some ? "a retry" : "submitting the sweep again",
+                            one ? "it" : "them"));
   }
 
   static void SayWhatGoesOn(Session& session, const v1::Sweep& after) {

@@ -24,6 +24,8 @@ struct Effects {
   std::vector<int64_t> ended = {};
   // Jobs that no attempt had have failed: with them, sweeps may have come to their end.
   bool unstarted_failed = false;
+  // Jobs that attempts had, and that nobody wants any more.
+  int dropped = 0;
   // Attempts that have fewer members now.
   std::map<int64_t, int> members = {};
   // Workers whose next answer differs from their last one.

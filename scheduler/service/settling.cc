@@ -16,6 +16,7 @@ namespace longreach::service {
 
 absl::Status Follow(sql::Transaction& tx, const store::Settled& settled, WallTime now, Effects& effects) {
   RETURN_IF_ERROR(DropMembers(tx, settled.dropped, now, effects));
+  effects.dropped += static_cast<int>(settled.dropped.size());
   // Packs have to stop after a checkpoint, or may go on that were told to.
   for (const int64_t id : settled.running) {
     ASSIGN_OR_RETURN(const std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));

@@ -13,6 +13,10 @@
 namespace longreach::service {
 namespace {
 
+bool Cancels(v1::SteerSweepRequest::Action action) {
+  return action == v1::SteerSweepRequest::ACTION_CANCEL || action == v1::SteerSweepRequest::ACTION_CANCEL_JOBS;
+}
+
 absl::StatusOr<SweepState> StateAfter(v1::SteerSweepRequest::Action action, SweepState before) {
   switch (action) {
     case v1::SteerSweepRequest::ACTION_PAUSE: return core::Pause(before);
@@ -130,16 +134,22 @@ void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer,
     bool is_remembered = false;  // What is asked for, so that it goes on by itself when it breaks off.
     NextSlice next;
     std::shared_ptr<std::optional<int>> jobs = std::make_shared<std::optional<int>>();
+    std::optional<int> dropped;  // Where it cancels: by all events until now.
     v1::Sweep reply;
 
-    absl::Status Look(sql::Connection& db) {
+    // At the end of an event with these effects.
+    absl::Status Look(sql::Connection& db, const Effects& effects) {
       ASSIGN_OR_RETURN(const store::SweepRow after, store::GetSweep(db, sweep));
       reply = ToSweep(after);
       if (*jobs) reply.set_jobs_steered(**jobs);
+      if (!dropped) return absl::OkStatus();
+      *dropped += effects.dropped;
+      reply.set_jobs_dropped(*dropped);
       return absl::OkStatus();
     }
   };
   auto steered = std::make_shared<Steered>();
+  if (Cancels(request.action())) steered->dropped = 0;
   const auto finish = [steered, answer = std::move(answer)](const absl::Status& status) {
     if (status.ok()) answer(std::move(steered->reply));
     else answer(status);
@@ -151,14 +161,14 @@ void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer,
         steered->is_remembered = request.action() != v1::SteerSweepRequest::ACTION_RETRY && !IsOfSomeJobs(request.action());
         ASSIGN_OR_RETURN(steered->next, Steer(tx, sweep, request, steered->jobs, effects));
         effects.news.push_back(SweepSteered(sweep, request, by));
-        return steered->Look(tx);
+        return steered->Look(tx, effects);
       },
       [this, steered, finish](const absl::Status& status) {
         if (!status.ok() || !steered->next) return finish(status);
         InSlices(
             [steered](sql::Transaction& tx, Effects& effects) -> absl::StatusOr<bool> {
               ASSIGN_OR_RETURN(const bool more, steered->next(tx, effects));
-              RETURN_IF_ERROR(steered->Look(tx));
+              RETURN_IF_ERROR(steered->Look(tx, effects));
               return more;
             },
             steered->is_remembered, [this, steered, finish](const absl::Status& all) {

@@ -1,6 +1,7 @@
 // Commands that change what becomes of sweeps and workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <map>
 #include <string>
@@ -57,39 +58,39 @@ TEST_F(SteeringTest, RetrySaysWhatItDoesNotTryAgain) {
 }
 
 TEST_F(SteeringTest, CancelSaysWhatItHasDropped) {
+  // Of those that ran, others go on for another sweep.
+  scheduler_.sweep.set_jobs(7);
   scheduler_.sweep.mutable_counts()->set_leased(5);
-  scheduler_.sweep.mutable_counts()->set_cancelled(1);
-  // Of those that ran one has succeeded meanwhile, and one is another sweep's too and goes on.
-  scheduler_.when_steered = [this] {
-    scheduler_.sweep.mutable_counts()->set_leased(1);
-    scheduler_.sweep.mutable_counts()->set_cancelled(4);
-  };
-  EXPECT_THAT(Run({"cancel", "mine"}).err, StartsWith("3 jobs were running: what they had done is dropped, with their checkpoints. 'longreach pause' would have kept it"));
-  EXPECT_EQ(Run({"cancel", "mine"}).err, "") << "nothing ran that is not run on";
+  scheduler_.when_steered = [this] { scheduler_.sweep.mutable_counts()->set_leased(0); };
+  scheduler_.sweep.set_jobs_dropped(3);
+  EXPECT_EQ(Run({"cancel", "mine"}).err,
+            "3 jobs were being trained: what they had done is dropped, with their checkpoints. 'longreach pause' would have kept it; submitting the sweep again begins them anew\n");
+  EXPECT_EQ(nlohmann::json::parse(Run({"cancel", "mine", "-o", "json"}).out)["jobs_dropped"], 3);
+  scheduler_.sweep.set_jobs_dropped(0);
+  EXPECT_EQ(Run({"cancel", "mine"}).err, "");
 }
 
 TEST_F(SteeringTest, CancelSaysOfOneJobThatItWasOne) {
-  scheduler_.sweep.mutable_counts()->set_leased(1);
-  scheduler_.sweep.mutable_counts()->set_cancelled(0);
-  scheduler_.when_steered = [this] {
-    scheduler_.sweep.mutable_counts()->set_leased(0);
-    scheduler_.sweep.mutable_counts()->set_cancelled(1);
-  };
+  scheduler_.sweep.set_jobs(3);
+  scheduler_.sweep.set_jobs_dropped(1);
   EXPECT_EQ(Run({"cancel", "mine"}).err,
-            "1 job was running: what it had done is dropped, with its checkpoints. 'longreach pause' would have kept it; submitting the sweep again begins it anew\n");
+            "1 job was being trained: what it had done is dropped, with its checkpoints. 'longreach pause' would have kept it; submitting the sweep again begins it anew\n");
 }
 
-TEST_F(SteeringTest, CancelOfSomeJobsSaysThatAnotherSweepMayGoOnWithThem) {
+TEST_F(SteeringTest, CancelSaysNothingOfWhatAnOlderSchedulerDoesNotTell) {
   scheduler_.sweep.mutable_counts()->set_leased(2);
-  scheduler_.sweep.mutable_counts()->set_cancelled(0);
-  scheduler_.sweep.set_jobs_steered(2);
   scheduler_.when_steered = [this] {
     scheduler_.sweep.mutable_counts()->set_leased(0);
     scheduler_.sweep.mutable_counts()->set_cancelled(2);
   };
+  EXPECT_EQ(Run({"cancel", "mine"}).err, "");
+}
+
+TEST_F(SteeringTest, CancelOfSomeJobsSaysWhatBringsThoseBackThatItHasDropped) {
+  scheduler_.sweep.set_jobs_steered(4);
+  scheduler_.sweep.set_jobs_dropped(2);
   EXPECT_THAT(Run({"cancel", "mine", "--only", "seed=1"}).err,
-              HasSubstr("2 jobs were running: what they had done is dropped, with their checkpoints, unless another sweep goes on with them. 'longreach pause' would have kept it; a "
-                        "retry begins them anew\n"));
+              HasSubstr("queues them again\n2 jobs were being trained: what they had done is dropped, with their checkpoints. 'longreach pause' would have kept it; a retry begins them anew\n"));
 }
 
 TEST_F(SteeringTest, CancelOfASweepThatHasEndedSaysSo) {

@@ -66,6 +66,7 @@ TEST_F(EngineSettlingTest, ACancelTakesAJobFromWhoeverGotItMeanwhile) {
 
   ASSERT_TRUE(cancelled.ok()) << cancelled.status();
   EXPECT_EQ(lease.jobs_size(), 3);
+  EXPECT_EQ(cancelled->jobs_dropped(), 3);
   EXPECT_EQ(cancelled->counts().cancelled(), 5);
   EXPECT_EQ(worker.Sync().directives(0).action(), v1::Directive::ACTION_DROP);
 }
@@ -85,7 +86,21 @@ TEST_F(EngineSettlingTest, AResultOfAJobThatDoesNotFollowACancelYetCounts) {
   ASSERT_TRUE(cancelled.ok()) << cancelled.status();
   EXPECT_EQ(cancelled->counts().cancelled(), 2) << "those of the first slice, whose results came too late";
   EXPECT_EQ(cancelled->counts().succeeded(), 5);
+  EXPECT_EQ(cancelled->jobs_dropped(), 2);
   EXPECT_EQ(Scores("s").size(), 5u);
+}
+
+TEST_F(EngineSettlingTest, WhatIsDroppedInAllSlicesIsCounted) {
+  Submit(Sweep("s", 7));
+  ASSERT_EQ(Worker("a").Take().jobs_size(), 7);
+
+  const absl::StatusOr<v1::Sweep> paused = Steer("s", Steering::ACTION_PAUSE), cancelled = Steer("s", Steering::ACTION_CANCEL), again = Steer("s", Steering::ACTION_CANCEL);
+
+  ASSERT_TRUE(paused.ok() && cancelled.ok() && again.ok());
+  EXPECT_FALSE(paused->has_jobs_dropped());
+  EXPECT_EQ(cancelled->jobs_dropped(), 7);
+  EXPECT_TRUE(again->has_jobs_dropped());
+  EXPECT_EQ(again->jobs_dropped(), 0);
 }
 
 TEST_F(EngineSettlingTest, WhatIsGivenBackMeanwhileIsCancelledToo) {

@@ -72,6 +72,7 @@ TEST_F(EngineSomeJobsTest, TheSweepGoesOnWithoutThemAndEndsWithItsOthers) {
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(after->state(), "live");
   EXPECT_EQ(after->jobs_steered(), 1);
+  EXPECT_EQ(after->jobs_dropped(), 1);
   EXPECT_EQ(after->counts().cancelled(), 1);
   EXPECT_EQ(after->counts().leased(), 2);
   worker.Succeed(lease);
@@ -128,6 +129,20 @@ TEST_F(EngineSomeJobsTest, AJobThatAnotherSweepWantsGoesOnForThatOneAlone) {
   EXPECT_EQ(Counts("a").cancelled(), 1);
   EXPECT_EQ(Counts("a").queued(), 2);
   EXPECT_EQ(Counts("b").cancelled(), 2);
+}
+
+TEST_F(EngineSomeJobsTest, WhatRunsOnForAnotherSweepIsNotDropped) {
+  Submit(Sweep("a", 3));
+  Submit(Sweep("b", 1));  // The first of them.
+  ASSERT_EQ(Worker("w").Take().jobs_size(), 3);
+
+  const absl::StatusOr<v1::Sweep> some = Cancel("a", {"seed=0,1"}), all = Steer("a", Steering::ACTION_CANCEL);
+
+  ASSERT_TRUE(some.ok() && all.ok());
+  EXPECT_EQ(some->jobs_steered(), 2);
+  EXPECT_EQ(some->jobs_dropped(), 1);
+  EXPECT_EQ(all->jobs_dropped(), 1);
+  EXPECT_FALSE(Retry("b", {"seed=0"})->has_jobs_dropped());
 }
 
 TEST_F(EngineSomeJobsTest, NobodyWaitsForAJobThatItsSweepHasGivenUpAndAnotherGoesOnWith) {
