@@ -29,8 +29,8 @@ class Doctor final : public Command {
             .details =
                 "Looks at the programs beside this one, what the worker computes with, its data sets (without reading their bytes),\n"
                 "the store of --store or the one that 'longreach run' would take here, a scheduler that is named or answers at the\n"
-                "default place, certificates, and limits. Changes nothing, and opens no store. Each check is ok, a warning, failed,\n"
-                "or not asked, where it cannot apply. Exit code 1: something failed.",
+                "default place, and its clock, certificates, and limits. Changes nothing, and opens no store. Each check is ok, a\n"
+                "warning, failed, or not asked, where it cannot apply. Exit code 1: something failed.",
             .examples = "longreach doctor\n"
                         "longreach doctor --scheduler scheduler.example.org -o json",
             .more_formats = kAllFormats};
@@ -94,7 +94,7 @@ class Doctor final : public Command {
       checks = JudgeScheduler(LookAtScheduler(settings), BuildDescription(), kProtocolVersion);
     } else {
       const std::string why = "a store is named, for which each command starts a scheduler of its own";
-      checks = {NotAsked("scheduler", why), NotAsked("scheduler_build", why)};
+      checks = {NotAsked("scheduler", why), NotAsked("scheduler_build", why), NotAsked("clock", why)};
     }
     const std::vector<Check> files = CheckCredentialFiles(settings.credentials);
     checks.insert(checks.end(), files.begin(), files.end());

@@ -72,6 +72,7 @@ SchedulerSeen LookAtScheduler(const Settings& settings) {
     seen.answered = connection.status();
     return seen;
   }
+  seen.asked_at = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
   const auto began = std::chrono::steady_clock::now();
   const absl::StatusOr<v1::GetInfoResponse> info = (*connection)->Call(&Connection::Stub::GetInfo, v1::GetInfoRequest(), kCallPatience);
   seen.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

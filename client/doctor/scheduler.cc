@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "client/doctor/programs.h"
 #include "client/errors.h"
 #include "client/output/text.h"
@@ -16,6 +18,9 @@ constexpr const char* kScheduler = "scheduler";
 constexpr const char* kSchedulerBuild = "scheduler_build";
 // A call that only looks takes a millisecond or two, and the way there and back.
 constexpr double kSlow = 2;
+constexpr const char* kClock = "clock";
+// In seconds: what people overlook in a table's times.
+constexpr double kMuchApart = 30;
 
 Check JudgeReach(const SchedulerSeen& seen) {
   Findings findings(kScheduler);
@@ -47,15 +52,35 @@ Check JudgeBuild(const SchedulerSeen& seen, const std::string& own, int protocol
   return findings.check();
 }
 
+Check JudgeClock(const SchedulerSeen& seen) {
+  if (seen.address.starts_with("unix:")) return NotAsked(kClock, "it is this machine's, by a Unix socket");
+  if (!seen.info.has_now()) return NotAsked(kClock, "a scheduler of this version does not tell its time");
+  // In seconds as numbers: whatever an answer says is one.
+  const double theirs = static_cast<double>(seen.info.now().seconds()) + seen.info.now().nanos() / 1e9;
+  const double ours = std::chrono::duration<double>(seen.asked_at.time_since_epoch()).count();
+  // It looked at its clock somewhere within the call.
+  const double either_way = seen.seconds / 2, ahead = theirs - (ours + either_way), apart = std::abs(ahead);
+  Findings findings(kClock);
+  if (apart - either_way < kMuchApart) {
+    findings.Add(CheckState::kOk, fmt::format("the scheduler's and this machine's are less than {:.0f} s apart", std::floor(apart + either_way) + 1));
+  } else {
+    findings.Add(CheckState::kWarning, fmt::format("the scheduler's is {} {} this machine's", HumanDuration(apart), ahead > 0 ? "ahead of" : "behind"),
+                 "set the one that is wrong, best by NTP ('timedatectl' says whether it does that): no lease depends on them, but the times in lists and logs do, and from when "
+                 "until when a certificate is valid");
+  }
+  return findings.check();
+}
+
 }  // namespace
 
 std::vector<Check> JudgeScheduler(const SchedulerSeen& seen, const std::string& own, int protocol) {
   if (!seen.named && absl::IsUnavailable(seen.answered)) {
     const std::string why = fmt::format("no scheduler is named, and none answers at {}; 'longreach run' brings its own", seen.address);
-    return {NotAsked(kScheduler, why), NotAsked(kSchedulerBuild, why)};
+    return {NotAsked(kScheduler, why), NotAsked(kSchedulerBuild, why), NotAsked(kClock, why)};
   }
-  if (!seen.answered.ok()) return {JudgeReach(seen), NotAsked(kSchedulerBuild, "the scheduler does not answer")};
-  return {JudgeReach(seen), JudgeBuild(seen, own, protocol)};
+  constexpr const char* kSilent = "the scheduler does not answer";
+  if (!seen.answered.ok()) return {JudgeReach(seen), NotAsked(kSchedulerBuild, kSilent), NotAsked(kClock, kSilent)};
+  return {JudgeReach(seen), JudgeBuild(seen, own, protocol), JudgeClock(seen)};
 }
 
 Check JudgeCertificate(const CertificateSeen& seen, std::chrono::sys_seconds now) {

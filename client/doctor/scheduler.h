@@ -8,6 +8,7 @@
 #include "client/doctor/check.h"
 #include "longreach/v1/api.pb.h"
 #include "proto/access/credentials.h"
+#include "proto/base/clock.h"
 #include "proto/base/status.h"
 
 namespace longreach::client {
@@ -18,9 +19,10 @@ struct SchedulerSeen {
   absl::Status answered;   // To GetInfo; an error: the first that was in the way.
   v1::GetInfoResponse info = {};
   double seconds = 0;      // That the call took, over a connection that was there.
+  WallTime asked_at{};     // When it began, by this machine's clock.
 };
 
-// The checks "scheduler" and "scheduler_build". `own`: the client's build, as BuildDescription() has it.
+// The checks "scheduler", "scheduler_build" and "clock". `own`: the client's build, as BuildDescription() has it.
 std::vector<Check> JudgeScheduler(const SchedulerSeen& seen, const std::string& own, int protocol);
 
 // A file that a certificate should be in, read. `text`: an error, why it could not be.

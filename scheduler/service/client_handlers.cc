@@ -137,7 +137,7 @@ std::unique_ptr<store::MergeSource> ClientHandlers::TakeLookedAt(const std::stri
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetInfo(Context* context, const v1::GetInfoRequest*, v1::GetInfoResponse* reply) {
-  return AnswerWith(context, reply, threads_.calls, [this] { return service::GetInfo(store_); });
+  return AnswerWith(context, reply, threads_.calls, [this] { return service::GetInfo(store_, clock_.Wall()); });
 }
 
 }  // namespace longreach::service

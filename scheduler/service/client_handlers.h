@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "longreach/v1/api.grpc.pb.h"
+#include "proto/base/clock.h"
 #include "proto/base/synchronized.h"
 #include "scheduler/service/access/token_file.h"
 #include "scheduler/service/engine.h"
@@ -34,9 +35,9 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
     std::stop_token stop;    // What may take long breaks off when the scheduler ends.
   };
   // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h). `tokens`: the gate's.
-  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Threads& threads, std::chrono::milliseconds between_looks,
+  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Clock& clock, const Threads& threads, std::chrono::milliseconds between_looks,
                  TokenFile* tokens = nullptr, LookedAt looked_at = {})
-      : engine_(engine), store_(store), writer_(writer), threads_(threads), between_looks_(between_looks), tokens_(tokens), looked_at_(std::move(looked_at)) {}
+      : engine_(engine), store_(store), writer_(writer), clock_(clock), threads_(threads), between_looks_(between_looks), tokens_(tokens), looked_at_(std::move(looked_at)) {}
 
   using Context = grpc::CallbackServerContext;
 
@@ -74,6 +75,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   Engine& engine_;
   store::Store& store_;
   store::Writer& writer_;
+  const Clock& clock_;
   const Threads threads_;
   const std::chrono::milliseconds between_looks_;
   TokenFile* const tokens_;

@@ -11,6 +11,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/text.h"
+#include "proto/types/time.h"
 #include "store/artifacts.h"
 #include "store/migrate.h"
 
@@ -180,13 +181,14 @@ absl::StatusOr<std::unique_ptr<store::MergeSource>> LookBeforeMerge(const std::s
   return std::make_unique<store::MergeSource>(std::move(source));
 }
 
-absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store) {
+absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store, WallTime now) {
   v1::GetInfoResponse response;
   response.set_build(BuildDescription());
   response.set_protocol(kProtocolVersion);
   response.set_store_version(store::SchemaVersion());
   response.set_store_path(store.name());
   response.set_store_version_found(store.version_found());
+  *response.mutable_now() = ToTimestamp(now);
   return response;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "longreach/v1/api.pb.h"
+#include "proto/base/clock.h"
 #include "proto/base/status.h"
 #include "scheduler/service/engine.h"
 #include "store/maintenance.h"
@@ -30,6 +31,6 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
 // The store of that file, which a store that has nothing yet could take over: asked before one is made for it. The errors are those of MergeStore().
 absl::StatusOr<std::unique_ptr<store::MergeSource>> LookBeforeMerge(const std::string& path, const std::stop_token& stop);
 
-absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store);
+absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store, WallTime now);
 
 }  // namespace longreach::service

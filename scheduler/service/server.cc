@@ -244,7 +244,7 @@ void Server::Parts::MakeHandlers(const ServerOptions& options) {
   long_calls = std::make_unique<Workforce>(kThreadsOfLongCalls);
   submissions = std::make_unique<Workforce>(kThreadsOfSubmissions);
   maintenance = std::make_unique<Workforce>(kThreadsOfMaintenance);
-  client = std::make_unique<ClientHandlers>(*engine, *store, *writer,
+  client = std::make_unique<ClientHandlers>(*engine, *store, *writer, clock,
                                             ClientHandlers::Threads{.calls = *workforce, .long_calls = *long_calls, .submissions = *submissions, .maintenance = *maintenance,
                                                                     .stop = ends.get_token()},
                                             options.between_looks, tokens.get(), LookedAt{.path = options.merges, .source = std::move(looked_at)});

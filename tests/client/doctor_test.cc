@@ -70,12 +70,12 @@ TEST_F(DoctorTest, AnInstallationThatIsWellHasNoFailure) {
     EXPECT_EQ(checks.at(name)["advice"], "") << checks.at(name);
   }
   EXPECT_EQ(checks.at("worker_program")["seen"], BuildDescription());
-  for (const char* name : {"scheduler", "scheduler_build", "authority", "certificate", "credentials"}) {
+  for (const char* name : {"scheduler", "scheduler_build", "clock", "authority", "certificate", "credentials"}) {
     ASSERT_TRUE(checks.contains(name)) << name;
     EXPECT_EQ(checks.at(name)["state"], "not_asked") << checks.at(name);
   }
   for (const char* name : {"data_folder", "store", "open_files"}) EXPECT_TRUE(checks.contains(name)) << name;
-  EXPECT_EQ(checks.size(), 15u);
+  EXPECT_EQ(checks.size(), 16u);
   EXPECT_FALSE(std::filesystem::exists(store())) << "looking makes none";
 }
 
@@ -158,6 +158,7 @@ TEST_F(DoctorTest, ASchedulerThatWasNamedIsCalledAndItsProgramsNeedNotBeHere) {
   EXPECT_NE(checks.at("scheduler")["state"], "failed") << checks.at("scheduler");
   EXPECT_THAT(checks.at("scheduler")["seen"].get<std::string>(), HasSubstr(fake.address() + " answers"));
   EXPECT_EQ(checks.at("scheduler_build")["state"], "failed");
+  EXPECT_EQ(checks.at("clock")["state"], "not_asked") << "it came by a Unix socket";
   for (const char* name : {"scheduler_program", "worker_program", "tokenizer_program", "cpu", "data_folder", "store", "state_folder"}) {
     EXPECT_EQ(checks.at(name)["state"], "not_asked") << name;
   }
@@ -171,6 +172,7 @@ TEST_F(DoctorTest, ASchedulerThatWasNamedAndDoesNotAnswerFails) {
   EXPECT_EQ(checks.at("scheduler")["state"], "failed");
   EXPECT_THAT(checks.at("scheduler")["seen"].get<std::string>(), HasSubstr("no scheduler at unix:"));
   EXPECT_EQ(checks.at("scheduler_build")["state"], "not_asked");
+  EXPECT_EQ(checks.at("clock")["state"], "not_asked");
 }
 
 TEST_F(DoctorTest, CsvHasWhatToDoInAColumn) {

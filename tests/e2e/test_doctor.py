@@ -93,6 +93,21 @@ def test_a_scheduler_that_answers_is_compared(home):
     checks = doctor(home, scheduler=scheduler)
     assert checks["scheduler"]["state"] != "failed" and checks["scheduler"]["seen"].startswith(f"{scheduler.address} answers, a call takes "), checks["scheduler"]
     assert checks["scheduler_build"]["state"] == "ok" and "protocol 1" in checks["scheduler_build"]["seen"], checks["scheduler_build"]
+    assert checks["clock"]["state"] == "not_asked", checks["clock"]
+
+
+@pytest.mark.skipif(not (BIN / "shifted_clock.so").exists(), reason="a sanitizer's runtime tolerates nothing preloaded before it")
+def test_a_scheduler_whose_clock_is_another_is_a_warning(home):
+    clock = home.path / "scheduler.clock"
+    clock.write_text("0\n")
+    with harness.variables(LD_PRELOAD=BIN / "shifted_clock.so", SHIFTED_CLOCK=clock):
+        scheduler = Scheduler(home, listen="localhost:0")
+    checks = doctor(home, scheduler=scheduler)
+    assert checks["clock"]["state"] == "ok" and checks["clock"]["advice"] == "", checks["clock"]
+
+    clock.write_text("7200\n")
+    checks = doctor(home, scheduler=scheduler)
+    assert checks["clock"]["state"] == "warning" and checks["clock"]["seen"] == "the scheduler's is 2 h 0 min ahead of this machine's", checks["clock"]
 
 
 def test_certificates_are_told_until_when_they_hold(home):

@@ -46,7 +46,7 @@ class ClientHandlersTest : public ::testing::Test {
     engine_ = std::make_unique<Engine>(clock_, EngineOptions(), [](const store::Event&) {}, [] {});
     writer_ = std::make_unique<store::Writer>(store_->writer_connection(), clock_, store::WriterOptions());
     handlers_ = std::make_unique<ClientHandlers>(
-        *engine_, *store_, *writer_, ClientHandlers::Threads{.calls = calls_, .long_calls = long_calls_, .submissions = others_, .maintenance = others_, .stop = {}},
+        *engine_, *store_, *writer_, clock_, ClientHandlers::Threads{.calls = calls_, .long_calls = long_calls_, .submissions = others_, .maintenance = others_, .stop = {}},
         std::chrono::milliseconds(1));
   }
   // Behind all that was posted before.

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "proto/base/build_info.h"
+#include "proto/types/time.h"
 #include "store/migrate.h"
 #include "tests/store/fixture.h"
 
@@ -211,9 +212,12 @@ TEST_F(MaintenanceTest, FilesThatNothingNamesAreARemark) {
                                                              HasSubstr(first.substr(0, 2) + "/" + first), HasSubstr("and 1 more"))));
 }
 
-TEST_F(MaintenanceTest, TheInfoNamesVersionsAndTheFile) {
-  ASSERT_OK_AND_ASSIGN(v1::GetInfoResponse info, GetInfo(*ours_.store));
+TEST_F(MaintenanceTest, TheInfoNamesVersionsTheFileAndTheTime) {
+  const WallTime now(std::chrono::microseconds(1'800'000'000'250'000));
 
+  ASSERT_OK_AND_ASSIGN(v1::GetInfoResponse info, GetInfo(*ours_.store, now));
+
+  EXPECT_EQ(FromTimestamp(info.now()), now);
   EXPECT_EQ(info.build(), BuildDescription());
   EXPECT_EQ(info.protocol(), kProtocolVersion);
   EXPECT_EQ(info.store_version(), store::SchemaVersion());
