@@ -138,6 +138,8 @@ std::set<std::string> Between::OtherFields(const v1::SweepSpec& spec) const {
   return fields;
 }
 
+std::string Between::Choice(size_t side) const { return OfPositions() ? values_[side] : fmt::format("{}={}", axis_, values_[side]); }
+
 std::optional<size_t> Between::Take(v1::Job& job) const {
   if (OfPositions()) {
     const std::optional<catalog::EncodingName> encoding = catalog::ParseEncodingName(job.encoding());

@@ -48,6 +48,8 @@ class Between {
   std::string_view difference() const { return OfPositions() ? kRandomized : axis_; }
   // Of each side, for people: "rope", "randomized".
   const std::array<std::string, 2>& values() const { return values_; }
+  // The same for programs: "encoding=rope", "model.layers=2", and of positions "plain" and "randomized".
+  std::string Choice(size_t side) const;
 
  private:
   Between(std::string_view axis, std::array<std::string, 2> values) : axis_(axis), values_(std::move(values)) {}

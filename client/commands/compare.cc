@@ -33,9 +33,17 @@
 namespace longreach::client {
 namespace {
 
+// What one side's jobs are, for programs.
+struct Side {
+  std::string sweep;        // An id.
+  std::string name;         // The sweep's.
+  std::string choice = {};  // Which of its jobs: as Between::Choice(); empty: of two sweeps, all.
+};
+
 // What stands beside each other, and what there is to say of it.
 struct Comparison {
-  std::array<std::string, 2> names;   // Of the two sides.
+  std::array<std::string, 2> names;   // Of the two sides, for people.
+  std::array<Side, 2> sides;
   std::string title;                  // Both, for people.
   std::vector<std::string> settings;  // In which they differ.
   PairedValues values;
@@ -144,6 +152,7 @@ class Compare final : public Command {
     const bool same = first.name() == second.name();
     const auto name = [same](const v1::Sweep& sweep) { return same ? fmt::format("{} ({})", sweep.name(), ShortId(sweep.id())) : sweep.name(); };
     Comparison comparison{.names = {name(first), name(second)},
+                          .sides = {Side{first.id(), first.name()}, Side{second.id(), second.name()}},
                           .title = fmt::format("{} and {}", name(first), name(second)),
                           .settings = Settings(first, second, sides[0], sides[1]),
                           .values = PairedValues(sides[0], sides[1]),
@@ -185,6 +194,7 @@ class Compare final : public Command {
       if (const std::optional<size_t> side = between.Take(job)) sides[*side].Add(job, value);
     }));
     Comparison comparison{.names = between.values(),
+                          .sides = {Side{sweep.id(), sweep.name(), between.Choice(0)}, Side{sweep.id(), sweep.name(), between.Choice(1)}},
                           .title = fmt::format("{}, {} and {}", sweep.name(), between.values()[0], between.values()[1]),
                           .settings = {std::string(between.difference())},
                           .values = PairedValues::OfOneSweep(sides[0], sides[1], along),
@@ -330,6 +340,16 @@ class Compare final : public Command {
     }
   }
 
+  // The first line, for people.
+  std::string Title(const Comparison& comparison) const {
+    return fmt::format("{}: {} {}{}, by pairs of jobs", comparison.title, WithUnit(metric_), AtLength(length_, only_), slice_.empty() ? "" : ", " + slice_);
+  }
+  static std::string SidesAsJson(const std::array<Side, 2>& sides) {
+    Grid grid{.columns = {{"sweep"}, {"name"}, {"choice"}}, .rows = {}};
+    for (const Side& side : sides) grid.rows.push_back({TextCell(side.sweep), TextCell(side.name), TextCell(side.choice)});
+    return GridAsJson(grid);
+  }
+
   void Print(Session& session, const Comparison& comparison, const std::vector<std::string_view>& axes, const std::vector<PairedGroup>& groups) const {
     const Format format = session.settings().format;
     const Grid grid = GridOf(axes, groups, !session.json() && format != Format::kCsv);
@@ -339,11 +359,14 @@ class Compare final : public Command {
         for (const std::string& text : texts) quoted.push_back(JsonText(text));
         return "[" + Join(quoted, ",") + "]";
       };
-      session.out() << JsonDocument({{"first", JsonText(comparison.names[0])},
+      session.out() << JsonDocument({{"title", JsonText(Title(comparison))},
+                                     {"sides", SidesAsJson(comparison.sides)},
+                                     {"first", JsonText(comparison.names[0])},
                                      {"second", JsonText(comparison.names[1])},
                                      {"metric", JsonText(metric_)},
                                      {"length", JsonNumber(length_)},
                                      {"slice", JsonText(slice_)},
+                                     {"only", list(only_)},
                                      {"settings", list(comparison.settings)},
                                      {"rows", GridAsJson(grid)},
                                      {"notes", list(comparison.notes)}});
@@ -351,7 +374,7 @@ class Compare final : public Command {
     }
     if (format != Format::kCsv) {
       const std::vector<std::string>& settings = comparison.settings;
-      for (const std::string& line : {fmt::format("{}: {} {}{}, by pairs of jobs", comparison.title, WithUnit(metric_), AtLength(length_, only_), slice_.empty() ? "" : ", " + slice_),
+      for (const std::string& line : {Title(comparison),
                                       fmt::format("they differ in {}", settings.empty() ? "nothing that a sweep says" : Join(settings, ", "))}) {
         session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : format == Format::kLatex ? "% " + Printable(line) : Printable(line)) << "\n";
       }

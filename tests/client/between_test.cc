@@ -62,6 +62,17 @@ SystemSettings GridOf(const std::vector<std::pair<int, int>>& layers_and_batches
   return SystemSettings(spec);
 }
 
+TEST(BetweenTest, EachSideHasAChoiceThatProgramsRead) {
+  const auto choices = [](const std::string& text) {
+    const absl::StatusOr<Between> between = Between::Parse(text);
+    EXPECT_TRUE(between.ok()) << between.status();
+    return between.ok() ? std::vector{between->Choice(0), between->Choice(1)} : std::vector<std::string>();
+  };
+  EXPECT_THAT(choices("randomized"), ::testing::ElementsAre("plain", "randomized"));
+  EXPECT_THAT(choices("learning_rate=3e-4,0.0010"), ::testing::ElementsAre("learning_rate=0.0003", "learning_rate=0.001")) << "as jobs have them";
+  EXPECT_THAT(choices("model.layers=2,1"), ::testing::ElementsAre("model.layers=2", "model.layers=1"));
+}
+
 TEST(BetweenTest, SystemsAreBesideThoseThatHaveTheOtherSettingsInCommon) {
   absl::StatusOr<Between> between = Between::Parse("model.layers=2,1");
   ASSERT_TRUE(between.ok()) << between.status();

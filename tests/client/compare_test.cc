@@ -91,6 +91,32 @@ TEST_F(RowsOfComparisonTest, ProgramsGetPValuesAndNumbers) {
   EXPECT_THAT(csv, Not(HasSubstr(">")));
 }
 
+TEST_F(CompareTest, ProgramsAreToldWhatStandsBesideWhat) {
+  AddPairs("even_pairs", 0.5, {0.1, 0.12});
+  const auto sides = [this](const std::vector<std::string>& line) { return nlohmann::json::parse(Run(line).out)["sides"]; };
+  const std::string id(64, 'a'), other_id(64, 'c');
+  v1::Sweep& other = scheduler_.other_sweeps.emplace_back(scheduler_.sweep);
+  other.set_id(other_id);
+  other.set_name("theirs");
+
+  EXPECT_EQ(sides({"compare", "last", "--between", "randomized", "-o", "json"}),
+            nlohmann::json::parse(R"([{"sweep":")" + id + R"(","name":"mine","choice":"plain"},{"sweep":")" + id + R"(","name":"mine","choice":"randomized"}])"));
+  EXPECT_EQ(sides({"compare", "last", "--between", "seed=1,0", "-o", "json"}),
+            nlohmann::json::parse(R"([{"sweep":")" + id + R"(","name":"mine","choice":"seed=1"},{"sweep":")" + id + R"(","name":"mine","choice":"seed=0"}])"));
+  EXPECT_EQ(sides({"compare", "last", other_id, "-o", "json"}),
+            nlohmann::json::parse(R"([{"sweep":")" + id + R"(","name":"mine","choice":""},{"sweep":")" + other_id + R"(","name":"theirs","choice":""}])"));
+}
+
+TEST_F(CompareTest, TheDocumentHasTheTitleAndWhatOnlyLeaves) {
+  AddPairs("even_pairs", 0.5, {0.1, 0.12});
+  const nlohmann::json all = nlohmann::json::parse(Compared({"-o", "json"}).out);
+  EXPECT_EQ(all["title"], "mine, plain and randomized: accuracy (%) over all test lengths, by pairs of jobs");
+  EXPECT_EQ(all["only"], nlohmann::json::array());
+  const nlohmann::json some = nlohmann::json::parse(Compared({"--length", "50", "--only", "seed=0,1", "--only", "task=even_pairs", "-o", "json"}).out);
+  EXPECT_EQ(some["title"], "mine, plain and randomized: accuracy (%) at length 50, by pairs of jobs");
+  EXPECT_EQ(some["only"], nlohmann::json({"seed=0,1", "task=even_pairs"}));
+}
+
 TEST_F(CompareTest, ThatNoneHoldsIsSaidWhereAnIntervalIsWithoutZero) {
   AddPairs("even_pairs", 0.5, {0.1, 0.12, 0.16});
   AddPairs("parity_check", 0.5, {-0.3, 0.4, 0});

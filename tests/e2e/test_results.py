@@ -125,6 +125,8 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     assert compared.code == 0, compared
     document = json.loads(compared.out)
     assert document["settings"] == ["seed", "training.steps"] and document["metric"] == "accuracy"
+    ids = {row[0]: row[1] for row in query(scheduler.store, "SELECT name, id FROM sweeps")}
+    assert document["sides"] == [{"sweep": ids[name], "name": name, "choice": ""} for name in ("before", "after")] and document["only"] == []
     assert document["notes"][-1:] == ["4 jobs of after without a partner"] and len(document["notes"]) < 3
     # Of Student's distribution with three and with seven degrees of freedom.
     for row, of_task, quantile in zip(document["rows"], [*sorted(differences.items()), (None, sum(differences.values(), []))], (3.182446, 3.182446, 2.364624)):

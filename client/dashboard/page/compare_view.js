@@ -22,7 +22,7 @@ function neededPairs({needed, difference, low, high}) {
   return typeof low === "number" && difference !== 0 && low <= 0 && high >= 0 ? ">1000" : "";
 }
 
-function draw({sides, metric, length, settings, rows, notes, unit}) {
+function draw({title, settings, rows, notes, unit}) {
   const percent = unit === "%";
   const axes = Object.keys(AXES).filter((axis) => rows.length > 0 && axis in rows[0]);
   const number = (value) => ({value, number: true});
@@ -32,18 +32,18 @@ function draw({sides, metric, length, settings, rows, notes, unit}) {
     number(written(row.difference, percent, true) + (isMarked(row, rows) ? "*" : "")), number(written(row.low, percent, true)), number(written(row.high, percent, true)),
     ...(withNeeded ? [number(neededPairs(row))] : [])]);
   return element("div", {},
-    element("p", {}, `${sides}: ${metric}${unit === "" ? "" : ` (${unit})`} ${length === 0 ? "over all test lengths" : `at length ${length}`}, by pairs of jobs`),
+    element("p", {}, title),
     element("p", {}, `they differ in ${settings.length === 0 ? "nothing that a sweep says" : settings.join(", ")}`),
     rows.length === 0 ? element("p", {class: "refusal"}, "no job of the first has a partner in the second") :
       table("Differences", [...axes.map((axis) => AXES[axis]), number("Pairs"), number("First"), number("Second"), number("Difference"), number("95 % from"), number("to"), ...(withNeeded ? [number("Needed")] : [])], drawn),
     notes.map((note) => element("p", {class: "legend"}, `note: ${note}`)));
 }
 
-// With the metric's unit, which another command knows, and what stands beside each other, for people.
-async function answer({name, parameters}, sidesOf = ({first, second}) => `${first} and ${second}`) {
+// With the metric's unit, which another command knows.
+async function answer({name, parameters}) {
   const compared = JSON.parse(await ask(name, parameters));
   const known = (await allMetrics()).find((metric) => metric.name === compared.metric);
-  return JSON.stringify({...compared, sides: sidesOf(compared), unit: known?.unit ?? ""});
+  return JSON.stringify({...compared, unit: known?.unit ?? ""});
 }
 
 const optionsOf = (choices) => ({by: choices.get("by"), metric: choices.get("metric"), length: choices.get("length"), slice: choices.get("slice"), only: choices.get("only").split(" ")});
@@ -75,7 +75,6 @@ export function compareWithinView(sweep, parameters) {
   const options = () => ({between: between.text(), ...optionsOf(choices)});
   const question = () => between.text() === "" ? {name: "values", parameters: {sweep}, words: ["list", "values", shortId(sweep)]} :
     {name: "between", parameters: {sweep, ...options()}, words: ["compare", shortId(sweep)], options: options()};
-  let name = null;
   view.heading = element("h1", {}, "Compare within ", linkTo(sweep));
   const panel = new Panel({
     title: "Differences",
@@ -85,8 +84,7 @@ export function compareWithinView(sweep, parameters) {
       await between.learn();
       panel.name(question());
       if (between.text() === "") return JSON.stringify({nothing: true});
-      name ??= JSON.parse(await ask("status", {sweep})).sweep.name;
-      return answer(question(), ({first, second}) => `${name}, ${first} and ${second}`);
+      return answer(question());
     },
     draw: (compared) => compared.nothing ? element("p", {}, "its jobs have one value of each axis") : draw(compared),
     controls: [...between.controls, ...controlsOf(choices)],
