@@ -3,13 +3,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include "client/app.h"
+#include "client/commands/between.h"
+#include "client/commands/choice_words.h"
 #include "client/commands/command.h"
+#include "client/commands/known_values.h"
 #include "client/commands/listings.h"
 #include "client/commands/paired_values.h"
 #include "client/output/text.h"
+#include "client/settings.h"
 #include "client/spec/field_notes.h"
 #include "client/spec/field_paths.h"
 #include "client/spec/spec_reader.h"
@@ -50,29 +56,32 @@ class Completer {
   std::vector<std::string> Complete(const std::vector<std::string>& words) {
     const CLI::App* app = &root_;
     const CLI::Option* waiting = nullptr;  // An option whose value comes next.
-    size_t positionals = 0;
     for (size_t i = 0; i + 1 < words.size(); ++i) {
       const std::string& word = words[i];
       if (waiting != nullptr) {
+        NotePlace(*waiting, word);
         waiting = nullptr;
       } else if (word.size() > 1 && word[0] == '-') {
-        const CLI::Option* option = FindOption(*app, word);
-        if (option != nullptr && option->get_items_expected_max() > 0) waiting = option;
+        const size_t equals = word.find('=');
+        const CLI::Option* option = FindOption(*app, word.substr(0, equals));
+        if (option == nullptr || option->get_items_expected_max() == 0) continue;
+        if (equals == std::string::npos) waiting = option;
+        else NotePlace(*option, word.substr(equals + 1));
       } else if (const CLI::App* child = Child(*app, word); child != nullptr) {
         app = child;
       } else {
-        ++positionals;
+        arguments_.push_back(word);
       }
     }
     const std::string current = words.empty() ? "" : words.back();
     if (waiting != nullptr) {
-      OfferValues(*waiting);
+      OfferValues(*app, *waiting, current);
     } else if (current.starts_with('-')) {
       OfferOptions(*app);
     } else if (!Children(*app).empty()) {
       for (const CLI::App* child : Children(*app)) Add(child->get_name(), child->get_description());
     } else {
-      OfferPositional(*app, positionals);
+      OfferPositional(*app, arguments_.size());
     }
     std::erase_if(lines_, [&current](const std::string& line) {
       return !line.starts_with(current) && line != ":files";
@@ -121,18 +130,87 @@ class Completer {
     }
   }
 
-  // The best of what jobs have is chosen, where rows and columns may be of their values too: lengths and slices.
-  void OfferValues(const CLI::Option& option) {
+  // Where the line says that its store or scheduler is: that is asked, and not the environment's.
+  void NotePlace(const CLI::Option& option, const std::string& value) {
+    if (option.check_lname("store")) place_.store = value;
+    if (option.check_lname("scheduler")) place_.scheduler = value;
+  }
+
+  void OfferValues(const CLI::App& app, const CLI::Option& option, const std::string& current) {
+    if (option.check_lname("only")) return OfferOnly(app, current);
+    if (option.check_lname("between")) return OfferBetween(app, current);
     if (!option.check_lname("best-of")) return Offer(option.get_type_name());
+    // The best of what jobs have is chosen, where rows and columns may be of their values too: lengths and slices.
     OfferAll({kPairAxes.begin(), kPairAxes.end()});
     OfferAll(SettingPaths());
   }
+
+  void OfferOnly(const CLI::App& app, const std::string& current) {
+    std::vector<std::string> others = AxesOfValues(app.get_name());
+    const std::vector<ValuesOfAxis> known = KnownOfSweeps(SweepsOf(app));
+    if (known.empty()) {
+      others.insert(others.begin(), kPairAxes.begin(), kPairAxes.end());
+      const std::vector<std::string> paths = SettingPaths();
+      others.insert(others.end(), paths.begin(), paths.end());
+    }
+    OfferAll(OnlyWords(current, known, others));
+  }
+
+  void OfferBetween(const CLI::App& app, const std::string& current) {
+    std::vector<std::string> sweeps = SweepsOf(app);
+    if (sweeps.size() > 1) sweeps.resize(1);
+    const std::vector<ValuesOfAxis> known = KnownOfSweeps(sweeps);
+    if (!known.empty()) return OfferAll(BetweenWords(current, known));
+    if (current.find('=') != std::string::npos) return;
+    Add(Between::kRandomized);
+    for (const std::string_view axis : kPairAxes) Add(fmt::format("{}=", axis));
+  }
+
+  // What --only of a command takes beside what jobs have.
+  static std::vector<std::string> AxesOfValues(const std::string& command) {
+    if (command != "results" && command != "plot") return {};
+    std::vector<std::string> axes = catalog::TableAxes();
+    std::erase_if(axes, [](const std::string& axis) { return IsPairAxis(axis); });
+    return axes;
+  }
+
+  // Those that stand on the line; where none does, and none must, the last.
+  std::vector<std::string> SweepsOf(const CLI::App& app) const {
+    std::vector<std::string> sweeps;
+    size_t at = 0;
+    for (const CLI::Option* option : app.get_options()) {
+      if (!option->get_positional()) continue;
+      const std::string name = option->get_name(/*positional=*/true);
+      if (IsOfSweep(name)) {
+        if (at < arguments_.size()) sweeps.push_back(arguments_[at]);
+        else if (name == "SWEEP" && !option->get_required()) sweeps.emplace_back("last");
+      }
+      ++at;
+    }
+    return sweeps;
+  }
+
+  // As far as they say it themselves: what their jobs have by default is asked for in questions that take long where there are many.
+  std::vector<ValuesOfAxis> KnownOfSweeps(const std::vector<std::string>& sweeps) {
+    std::vector<ValuesOfAxis> known;
+    Connection* const connection = sweeps.empty() ? nullptr : Reach();
+    if (connection == nullptr) return known;
+    for (const std::string& sweep : sweeps) {
+      v1::GetSweepRequest request;
+      request.set_sweep(sweep);
+      const auto found = connection->Call(&Connection::Stub::GetSweep, request, std::chrono::seconds(1));
+      if (found.ok()) AddKnownValues(KnownValues(SystemSettings(found->spec())), known);
+    }
+    return known;
+  }
+
+  static bool IsOfSweep(std::string_view name) { return name == "SWEEP" || name == "FIRST" || name == "SECOND"; }
 
   // By what the argument is called in the help.
   void Offer(const std::string& type) {
     const std::string what = type.substr(0, type.find(':'));  // Behind it stands what is checked of it.
     if (what == "SPEC") OfferSpecs();
-    if (what == "SWEEP" || what == "FIRST" || what == "SECOND") OfferSweeps();
+    if (IsOfSweep(what)) OfferSweeps();
     if (what == "WORKER") OfferWorkers();
     if (what == "JOB") OfferJobs();
     if (what == "GROUP") {
@@ -179,14 +257,21 @@ class Completer {
     }
   }
 
-  // A scheduler that runs, or a copy of the store that the environment names: a key that is pressed changes no store, and keeps none from others.
+  // A scheduler that runs, or a copy of the store that the line or the environment names: a key that is pressed changes no store, and keeps none from
+  // others.
   Connection* Reach() {
-    if (const std::string& store = session_.settings().store; !store.empty()) {
+    Session* session = &session_;
+    if (place_.store.has_value() || place_.scheduler.has_value()) {
+      absl::StatusOr<Settings> settings = ResolveSettings(place_, session_.environment());
+      if (!settings.ok()) return nullptr;
+      session = &of_line_.emplace(session_.environment(), *std::move(settings));
+    }
+    if (const std::string& store = session->settings().store; !store.empty()) {
       if (!IsQuicklyCopied(store)) return nullptr;
-      const absl::StatusOr<Connection*> connection = session_.Connect(StoreUse::kCopy);
+      const absl::StatusOr<Connection*> connection = session->Connect(StoreUse::kCopy);
       return connection.ok() ? *connection : nullptr;
     }
-    absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(session_.settings().scheduler, session_.settings().credentials, kPatience);
+    absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(session->settings().scheduler, session->settings().credentials, kPatience);
     if (!opened.ok()) return nullptr;
     connection_ = *std::move(opened);
     return connection_.get();
@@ -241,6 +326,9 @@ class Completer {
 
   const CLI::App& root_;
   Session& session_;
+  GlobalFlags place_;                   // As the line says it: store and scheduler alone.
+  std::optional<Session> of_line_;      // Its session, where it says one.
+  std::vector<std::string> arguments_;  // Words of the line that are no options and no commands.
   std::unique_ptr<Connection> connection_;
   std::vector<std::string> lines_;
 };

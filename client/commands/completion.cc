@@ -27,7 +27,7 @@ _longreach() {
       compopt -o filenames 2>/dev/null
     else
       value=${line%%$'\t'*}
-      [[ $value == *= ]] && compopt -o nospace 2>/dev/null
+      [[ $value == *[=,] ]] && compopt -o nospace 2>/dev/null
       COMPREPLY+=("${value#"${current%"$last"}"}")
     fi
   done < <(longreach __complete -- "${words[@]:1}" 2>/dev/null)

@@ -111,6 +111,78 @@ TEST(CompletionTest, OffersJobsOfTheLastSweep) {
   EXPECT_THAT(Offered({"job", id, ""}, scheduler.address()), IsEmpty());
 }
 
+class ChoicesCompletionTest : public ::testing::Test {
+ protected:
+  ChoicesCompletionTest() {
+    v1::Axes& axes = *scheduler_.sweep.mutable_spec()->mutable_axes();
+    for (const char* task : {"parity_check", "even_pairs"}) axes.add_task(task);
+    for (const char* encoding : {"rope", "rope:randomized"}) axes.add_encoding(encoding);
+    axes.add_seed(3);
+    for (const int layers : {1, 2}) {
+      v1::System& system = *scheduler_.sweep.mutable_spec()->add_systems();
+      system.set_name("layers-" + std::to_string(layers));
+      system.mutable_with()->mutable_model()->set_layers(layers);
+    }
+    v1::Sweep& other = scheduler_.other_sweeps.emplace_back();
+    other.set_id(std::string(64, 'c'));
+    other.mutable_spec()->mutable_axes()->add_task("bucket_sort");
+  }
+  std::vector<std::string> OfSweep(const std::vector<std::string>& words) { return Offered(words, scheduler_.address()); }
+
+  FakeScheduler scheduler_;
+};
+
+TEST_F(ChoicesCompletionTest, OffersWhatTheSweepOfTheLineHas) {
+  for (const char* command : {"results", "plot", "compare", "jobs", "cancel", "retry"}) {
+    EXPECT_THAT(OfSweep({command, "table-b1", "--only", "t"}), ElementsAre("task=")) << command;
+    EXPECT_THAT(OfSweep({command, "table-b1", "--only", "task="}), ElementsAre("task=even_pairs", "task=parity_check")) << command;
+    EXPECT_THAT(OfSweep({command, "table-b1", "--only", "seed=3", "--only", "task=p"}), ElementsAre("task=parity_check")) << command;
+  }
+  EXPECT_THAT(OfSweep({"results", std::string(64, 'c'), "--only", "task="}), ElementsAre("task=bucket_sort"));
+  EXPECT_THAT(OfSweep({"results", "table-b1", "--only", "encoding=rope,"}), ElementsAre("encoding=rope,rope:randomized"));
+  EXPECT_THAT(OfSweep({"results", "table-b1", "--only", "model."}), ElementsAre("model.layers="));
+  EXPECT_THAT(OfSweep({"results", "table-b1", "--only", "model.layers="}), ElementsAre("model.layers=1", "model.layers=2"));
+}
+
+TEST_F(ChoicesCompletionTest, OffersLengthsAndSlicesWhereTheyMayBeChosen) {
+  for (const char* command : {"results", "plot"}) EXPECT_THAT(OfSweep({command, "table-b1", "--only", "le"}), ElementsAre("length=")) << command;
+  for (const char* command : {"jobs", "cancel", "retry"}) EXPECT_THAT(OfSweep({command, "table-b1", "--only", "le"}), IsEmpty()) << command;
+}
+
+TEST_F(ChoicesCompletionTest, OffersBothSweepsOfAComparison) {
+  EXPECT_THAT(OfSweep({"compare", "table-b1", std::string(64, 'c'), "--only", "task="}), ElementsAre("task=bucket_sort", "task=even_pairs", "task=parity_check"));
+}
+
+TEST_F(ChoicesCompletionTest, OffersWhatMayBeComparedWithinASweep) {
+  EXPECT_THAT(OfSweep({"compare", "table-b1", "--between", ""}), ElementsAre("system=", "task=", "encoding=", "randomized", "model.layers="));
+  EXPECT_THAT(OfSweep({"compare", "table-b1", "--between", "task=p"}), ElementsAre("task=parity_check,even_pairs"));
+}
+
+TEST_F(ChoicesCompletionTest, WithoutASweepOffersAxesAlone) {
+  EXPECT_THAT(OfSweep({"cancel", "--only", ""}), AllOf(Contains("task="), Contains("model.layers="), Contains("training.batch_size=")));
+  EXPECT_THAT(OfSweep({"cancel", "--only", "task="}), IsEmpty()) << "which sweep is meant is not known";
+  EXPECT_THAT(OfSweep({"jobs", "--only", "task=p"}), ElementsAre("task=parity_check")) << "this one takes the last";
+  EXPECT_THAT(Offered({"results", "last", "--only", "en"}), ElementsAre("encoding=")) << "where nobody can be asked";
+  EXPECT_THAT(Offered({"results", "last", "--only", "evaluation.see"}), ElementsAre("evaluation.seed="));
+  EXPECT_THAT(Offered({"compare", "last", "--between", ""}), ElementsAre("randomized", "system=", "task=", "encoding=", "learning_rate=", "seed="));
+}
+
+TEST_F(ChoicesCompletionTest, AsksWhomTheLineNames) {
+  for (const std::vector<std::string>& place : std::vector<std::vector<std::string>>{{"--scheduler", scheduler_.address()}, {"--scheduler=" + scheduler_.address()}}) {
+    std::vector<std::string> line = place;
+    line.insert(line.end(), {"results", "table-b1", "--only", "task=p"});
+    EXPECT_THAT(Offered(line), ElementsAre("task=parity_check")) << place.front();
+  }
+  const TempFolder folder, runtime;
+  folder.WriteScript("longreach-scheduler", "echo listening on " + scheduler_.address() + "\ncat >/dev/null\n");
+  const std::string store = folder.Write("named.db", "a store");
+  const auto completed = [&](const std::string& named) {
+    return RunCommandLine({"__complete", "--", "results", "table-b1", "--store", named, "--only", "task=p"}, {{"XDG_RUNTIME_DIR", runtime.path().string()}}, folder.path()).out;
+  };
+  EXPECT_EQ(completed(store), "task=parity_check\n");
+  EXPECT_EQ(completed(store + ".missing"), "");
+}
+
 TEST(CompletionTest, OffersSweepsOfTheStoreThatTheEnvironmentNames) {
   const FakeScheduler scheduler;
   const TempFolder folder, runtime;
