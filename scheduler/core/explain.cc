@@ -68,6 +68,18 @@ void ExplainWorkers(const JobFacts& facts, Sentences& out) {
   out.insert(out.end(), others.begin(), others.end());
 }
 
+// Of a job that is cancelled: with what, and what revives it.
+std::string Cancellation(const JobFacts& facts) {
+  if (facts.given_up_by.empty()) {
+    return facts.cancelled_with.empty() ? "It was cancelled; submitting its sweep again revives it."
+                                        : fmt::format("It was cancelled with its sweep, {}; submitting that sweep again revives it.", facts.cancelled_with);
+  }
+  if (facts.only.empty()) {
+    return fmt::format("It was cancelled with the jobs of sweep {} that need it; it is revived by a retry of one of these, or by submitting that sweep again.", facts.given_up_by);
+  }
+  return fmt::format("It was cancelled alone; 'longreach retry {} {}' revives it, and so does submitting that sweep again.", facts.given_up_by, facts.only);
+}
+
 void ExplainHistory(const JobFacts& facts, Sentences& out) {
   if (!facts.failure.empty() && !std::holds_alternative<Failed>(facts.state)) {
     // Perhaps not the last: those that were given back since have left it as it was.
@@ -115,7 +127,7 @@ std::vector<std::string> Explain(const JobFacts& facts) {
     else if (!facts.sweep.empty()) out.push_back(fmt::format("'longreach retry {}' gives the failed jobs of its sweep another chance.", facts.sweep));
     ExplainInputs(facts, out);
   } else {
-    out.push_back("It was cancelled, with its sweep or alone; submitting that sweep again revives it, and so does 'longreach retry SWEEP --only ...' where the sweep goes on.");
+    out.push_back(Cancellation(facts));
   }
   ExplainHistory(facts, out);
   return out;

@@ -37,6 +37,11 @@ struct JobFacts {
   Demand demand = {};
   std::string sweep = {};   // Whose failed jobs may be retried, this one with them, as a command names it; empty: none.
   std::string held_by = {};  // A sweep that is paused and wants it, as a command names it; empty: none.
+  // Cancelled: the sweep that has given it up and goes on, as a command names it; empty: none. And how --only of a command names the job there; empty: it makes
+  // what jobs of that sweep need, and is none of them.
+  std::string given_up_by = {};
+  std::string only = {};
+  std::string cancelled_with = {};  // The sweep that is cancelled itself, as a command names it.
   int checkpoint_step = 0;
   int steps = 0;
   bool split = false;       // It is leased apart since a pack with it failed.

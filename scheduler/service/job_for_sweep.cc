@@ -31,7 +31,8 @@ std::string SweepsInWords(const std::vector<store::SweepRow>& sweeps) {
   return fmt::format("the sweep{} {}", sweeps.size() == 1 ? "" : "s", Join(words, ", "));
 }
 
-// By all that a sweep is expanded by, so that they are of this job alone.
+}  // namespace
+
 absl::StatusOr<std::string> OnlyThisJob(const store::SweepRow& sweep, int64_t position, const store::ListedJob& row) {
   ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
   const v1::Job job = ToJob(row, LiveBoard::State());
@@ -39,8 +40,6 @@ absl::StatusOr<std::string> OnlyThisJob(const store::SweepRow& sweep, int64_t po
   return fmt::format("{}--only task={} --only encoding={} --only learning_rate={} --only seed={}", system.empty() ? "" : fmt::format("--only system={} ", system),
                      job.task(), job.encoding(), ShortestNumber(job.learning_rate()), job.seed());
 }
-
-}  // namespace
 
 absl::Status RefuseJobForSweep(sql::Connection& db, std::string_view reference) {
   if (!store::IsIdPrefix(reference)) return absl::OkStatus();

@@ -1,5 +1,8 @@
 // ExplainJob (declared in query_jobs.h): reads the facts; scheduler/core makes sentences of them.
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -8,6 +11,7 @@
 #include "scheduler/core/packs.h"
 #include "scheduler/core/sweep_life.h"
 #include "scheduler/service/failed_work.h"
+#include "scheduler/service/job_for_sweep.h"
 #include "scheduler/service/needs.h"
 #include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_workers.h"
@@ -55,6 +59,26 @@ absl::StatusOr<std::vector<core::WorkerFact>> WorkerFacts(sql::Connection& db, c
   return facts;
 }
 
+// Of a job that is cancelled, and of its sweeps, the newest first: which of them revives it, and how.
+absl::Status AddCancellation(sql::Connection& db, const store::ListedJob& listed, std::span<const store::SweepRow> sweeps, core::JobFacts& facts) {
+  for (const store::SweepRow& sweep : sweeps) {
+    if (sweep.state == SweepState::kCancelled) {
+      if (facts.cancelled_with.empty()) facts.cancelled_with = ShortId(sweep.id);
+      continue;
+    }
+    ASSIGN_OR_RETURN(const bool given_up, store::HasGivenUp(db, sweep.num, listed.num));
+    if (!given_up) continue;
+    ASSIGN_OR_RETURN(const std::optional<int64_t> position, store::PositionInSweep(db, sweep.num, listed.num));
+    // One that names it says more than one that goes with others.
+    if (!facts.given_up_by.empty() && !position.has_value()) continue;
+    facts.given_up_by = ShortId(sweep.id);
+    if (!position.has_value()) continue;
+    ASSIGN_OR_RETURN(facts.only, OnlyThisJob(sweep, *position, listed));
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow& job, const store::ListedJob& listed,
                                        const LiveBoard::State& live) {
   core::JobFacts facts;
@@ -78,6 +102,7 @@ absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow&
   facts.demand = core::DemandOf(claims);
   const auto retried = std::ranges::find_if(sweeps, [](const store::SweepRow& sweep) { return core::CheckRetry(sweep.state).ok(); });
   if (retried != sweeps.end()) facts.sweep = ShortId(retried->id);
+  if (job.state == store::State::kCancelled) RETURN_IF_ERROR(AddCancellation(db, listed, sweeps, facts));
 
   ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(db, job.num));
   for (const store::JobInputRow& input : inputs) {

@@ -111,7 +111,14 @@ TEST(ExplainTest, TheEndsSayWhy) {
   EXPECT_THAT(Explain({.state = Succeeded{Attempt{2}}}), ElementsAre("It has its result, from attempt 2."));
   EXPECT_THAT(Explain({.state = Failed{"out of memory"}, .failures = 3, .sweep = "1f3a5c7e"}),
               ElementsAre("It failed: out of memory.", "'longreach retry 1f3a5c7e' gives the failed jobs of its sweep another chance.", "It failed 3 of at most 3 times."));
-  EXPECT_THAT(Explain({.state = Cancelled{}}), ElementsAre(HasSubstr("submitting that sweep again")));
+  EXPECT_THAT(Explain({.state = Cancelled{}}), ElementsAre("It was cancelled; submitting its sweep again revives it."));
+}
+
+TEST(ExplainTest, OfACancelledJobTheCommandIsNamedThatRevivesIt) {
+  EXPECT_THAT(Explain({.state = Cancelled{}, .cancelled_with = "1f3a5c7e"}), ElementsAre("It was cancelled with its sweep, 1f3a5c7e; submitting that sweep again revives it."));
+  EXPECT_THAT(Explain({.state = Cancelled{}, .given_up_by = "1f3a5c7e", .only = "--only task=even_pairs --only seed=3", .cancelled_with = "00000000"}),
+              ElementsAre("It was cancelled alone; 'longreach retry 1f3a5c7e --only task=even_pairs --only seed=3' revives it, and so does submitting that sweep again."));
+  EXPECT_THAT(Explain({.state = Cancelled{}, .given_up_by = "1f3a5c7e"}), ElementsAre(HasSubstr("cancelled with the jobs of sweep 1f3a5c7e that need it")));
 }
 
 TEST(ExplainTest, NoRetryIsNamedWhereAnInputDiverged) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_sweeps.h"
 #include "scheduler/service/some_jobs.h"
 #include "tests/scheduler/service/engine_fixture.h"
@@ -28,6 +29,14 @@ class EngineSomeJobsTest : public EngineFixture {
   }
   absl::StatusOr<v1::Sweep> Cancel(const std::string& sweep, const std::vector<std::string>& only) { return SteerJobs(sweep, Steering::ACTION_CANCEL_JOBS, only); }
   absl::StatusOr<v1::Sweep> Retry(const std::string& sweep, const std::vector<std::string>& only) { return SteerJobs(sweep, Steering::ACTION_RETRY_JOBS, only); }
+  std::string FirstReason(const std::string& job) {
+    v1::GetJobRequest request;
+    request.set_job(job);
+    const absl::StatusOr<v1::ExplainJobResponse> explained = ExplainJob(store_->writer_connection(), request, engine_->board().Read());
+    EXPECT_TRUE(explained.ok()) << explained.status();
+    return explained.ok() ? explained->reasons(0) : "";
+  }
+  std::string IdOf(const std::string& where) { return *store_->writer_connection().One<std::string>("SELECT id FROM jobs WHERE " + where + " ORDER BY num LIMIT 1"); }
   int Wanted() { return *store_->writer_connection().One<int>("SELECT count(*) FROM jobs WHERE wanted = 1"); }
   // Each of two jobs needs one that needs another.
   static v1::SweepSpec Chains() {
@@ -98,6 +107,35 @@ TEST_F(EngineSomeJobsTest, NothingButARetryOrASubmissionBringsThemBack) {
   EXPECT_EQ(Wanted(), 2);
   EXPECT_EQ(Submit(Sweep("s", 3)).sweep().counts().queued(), 3);
   EXPECT_EQ(Wanted(), 3);
+}
+
+TEST_F(EngineSomeJobsTest, AJobThatWasCancelledAloneIsToldTheRetryThatRevivesIt) {
+  const std::string sweep = Submit(Sweep("s", 3)).sweep().id().substr(0, 8);
+  ASSERT_TRUE(Cancel("s", {"seed=1,2"}).ok());
+  const std::string job = IdOf("seed = 2");
+
+  const std::string reason = FirstReason(job);
+
+  const std::vector<std::string> only = {"task=even_pairs", "encoding=rope", "learning_rate=0.001", "seed=2"};
+  std::string command = "'longreach retry " + sweep;
+  for (const std::string& one : only) command += " --only " + one;
+  EXPECT_THAT(reason, HasSubstr("cancelled alone; " + command + "' revives it"));
+  EXPECT_EQ(Retry(sweep, only)->jobs_steered(), 1);
+  EXPECT_EQ(Job(job).state, store::State::kQueued);
+  EXPECT_THAT(FirstReason(IdOf("seed = 1")), HasSubstr(" --only seed=1' revives it")) << "which is still cancelled";
+}
+
+TEST_F(EngineSomeJobsTest, AJobThatWentWithOthersOrWithItsSweepIsToldSo) {
+  const std::string sweep = Submit(Chains()).sweep().id().substr(0, 8);
+  ASSERT_TRUE(Cancel("s", {"seed=0,1"}).ok());
+  const std::string maker = IdOf("num NOT IN (SELECT job FROM sweep_jobs WHERE role = 'member')");
+
+  EXPECT_THAT(FirstReason(maker), HasSubstr("cancelled with the jobs of sweep " + sweep + " that need it"));
+
+  ASSERT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok());
+  for (const std::string& job : {maker, IdOf("num IN (SELECT job FROM sweep_jobs WHERE role = 'member')")}) {
+    EXPECT_THAT(FirstReason(job), HasSubstr("cancelled with its sweep, " + sweep)) << "no retry is admitted now";
+  }
 }
 
 TEST_F(EngineSomeJobsTest, OnlyThoseThatFailedAndAreNamedAreRetried) {
