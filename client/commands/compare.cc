@@ -11,7 +11,9 @@
 #include "client/commands/arguments.h"
 #include "client/commands/between.h"
 #include "client/commands/command.h"
+#include "client/commands/compared_rows.h"
 #include "client/commands/differences.h"
+#include "client/commands/job_means.h"
 #include "client/commands/measurement_pages.h"
 #include "client/commands/only.h"
 #include "client/commands/paired_values.h"
@@ -26,12 +28,17 @@
 #include "client/output/text.h"
 #include "client/spec/spec_differences.h"
 #include "proto/base/text.h"
-#include "proto/catalog/catalog.h"
+#include "proto/catalog/axes.h"
 #include "proto/types/settings.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
+
+constexpr std::string_view kLengthAxis = "length";
+
+// At which the jobs that are compared have the values that are asked for; with more than one entry they are of other tests.
+using TestedLengths = std::set<std::vector<int>>;
 
 // What one side's jobs are, for programs.
 struct Side {
@@ -47,6 +54,7 @@ struct Comparison {
   std::string title;                  // Both, for people.
   std::vector<std::string> settings;  // In which they differ.
   PairedValues values;
+  TestedLengths lengths;
   std::vector<std::string> notes;
 };
 
@@ -111,7 +119,7 @@ class Compare final : public Command {
       groups.back().values.assign(axes.size(), "");
     }
     CorrectByHolm(groups);
-    AddNoteOnLengths(comparison);
+    IsOverChosenLengths() ? AddNoteOnOtherLengths(comparison) : AddNoteOnLengths(comparison);
     AddNotesOnOnly(comparison);
     AddNoteOnMarks(groups, comparison);
     AddNoteOnRates(axes, comparison);
@@ -127,7 +135,13 @@ class Compare final : public Command {
     if (std::set(by_.begin(), by_.end()).size() != by_.size()) return UsageError("--by names an axis twice");
     RETURN_IF_ERROR(CheckMeasure(metric_, ""));
     const Only only(only_);
-    if (only.Of("length") != nullptr) return UsageError("--only length: a pair is of one value of each job", "--length N compares them at a length; left out, over all lengths");
+    if (length_ > 0 && IsOverChosenLengths()) {
+      return UsageError(fmt::format("--length {}: --only names lengths", length_), fmt::format("leave one of them out, or write --only length={},...", length_));
+    }
+    for (const auto& [axis, choice] : only.choices()) {
+      const bool is_of_slices = std::ranges::find(catalog::TableAxes(), axis) != catalog::TableAxes().end() && !IsPairAxis(axis) && axis != kLengthAxis;
+      if (is_of_slices) return UsageError(fmt::format("--only {}: a pair is of one value of each job", axis), fmt::format("--slice names one: --slice {}=...", axis));
+    }
     if (metric_ == kTrainingLoss) {
       return UsageError(fmt::format("--metric {}: losses of training are by step, not one for each job", kTrainingLoss),
                         "'longreach plot SWEEP --x step' draws them");
@@ -146,8 +160,15 @@ class Compare final : public Command {
                         "name another one ('longreach sweeps' lists them), or what to compare within it: --between encoding=rope,alibi");
     }
     std::array<SweepValues, 2> sides = {SweepValues(first.spec(), only_), SweepValues(second.spec(), only_)};
-    RETURN_IF_ERROR(Read(connection, first, [&sides](v1::Job& job, std::optional<double> value) { sides[0].Add(job, value); }));
-    RETURN_IF_ERROR(Read(connection, second, [&sides](v1::Job& job, std::optional<double> value) { sides[1].Add(job, value); }));
+    TestedLengths lengths;
+    const auto add_to = [&](size_t side) {
+      return [&, side](JobMean& one) {
+        sides[side].Add(one.job, one.value);
+        if (one.value.has_value()) lengths.insert(one.lengths);
+      };
+    };
+    RETURN_IF_ERROR(Read(connection, first, add_to(0)));
+    RETURN_IF_ERROR(Read(connection, second, add_to(1)));
     // Sweeps may have one name.
     const bool same = first.name() == second.name();
     const auto name = [same](const v1::Sweep& sweep) { return same ? fmt::format("{} ({})", sweep.name(), ShortId(sweep.id())) : sweep.name(); };
@@ -156,6 +177,7 @@ class Compare final : public Command {
                           .title = fmt::format("{} and {}", name(first), name(second)),
                           .settings = Settings(first, second, sides[0], sides[1]),
                           .values = PairedValues(sides[0], sides[1]),
+                          .lengths = std::move(lengths),
                           .notes = {}};
     for (const std::string& axis : by_) RETURN_IF_ERROR(CheckShared(axis, sides, comparison.values));
     AddNotesOnAxes(sides, comparison);
@@ -190,14 +212,19 @@ class Compare final : public Command {
       }
     }
     std::array<SweepValues, 2> sides;
-    RETURN_IF_ERROR(Read(connection, sweep, [&](v1::Job& job, std::optional<double> value) {
-      if (const std::optional<size_t> side = between.Take(job)) sides[*side].Add(job, value);
+    TestedLengths lengths;
+    RETURN_IF_ERROR(Read(connection, sweep, [&](JobMean& one) {
+      const std::optional<size_t> side = between.Take(one.job);
+      if (!side.has_value()) return;
+      sides[*side].Add(one.job, one.value);
+      if (one.value.has_value()) lengths.insert(one.lengths);
     }));
     Comparison comparison{.names = between.values(),
                           .sides = {Side{sweep.id(), sweep.name(), between.Choice(0)}, Side{sweep.id(), sweep.name(), between.Choice(1)}},
                           .title = fmt::format("{}, {} and {}", sweep.name(), between.values()[0], between.values()[1]),
                           .settings = {std::string(between.difference())},
                           .values = PairedValues::OfOneSweep(sides[0], sides[1], along),
+                          .lengths = std::move(lengths),
                           .notes = {}};
     comparison.settings.insert(comparison.settings.end(), along.begin(), along.end());
     const std::set<std::string> fields = between.OtherFields(sweep.spec());
@@ -219,21 +246,22 @@ class Compare final : public Command {
     return only;
   }
 
+  bool IsOverChosenLengths() const { return Only(only_).Of(kLengthAxis) != nullptr; }
+
   // Calls `use` with each job that has a value or has diverged.
-  absl::Status Read(Connection& connection, const v1::Sweep& sweep, const std::function<void(v1::Job&, std::optional<double>)>& use) const {
+  absl::Status Read(Connection& connection, const v1::Sweep& sweep, std::function<void(JobMean&)> use) const {
     v1::ListMeasurementsRequest question;
     question.set_sweep(sweep.id());
     question.set_metric(metric_);
-    question.set_length(length_);
+    if (!IsOverChosenLengths()) question.set_length(length_);
     question.set_slice(slice_);
     for (const std::string& only : only_) question.add_only(only);
-    const absl::Status read = ForEachMeasurementPage(connection, std::move(question), [&use](v1::ListMeasurementsResponse& page) {
-      for (v1::JobMeasurements& of_job : *page.mutable_jobs()) {
-        if (of_job.job().diverged()) use(*of_job.mutable_job(), std::nullopt);
-        else if (!of_job.measurements().empty()) use(*of_job.mutable_job(), of_job.measurements(0).value());
-      }
+    JobMeans means(std::move(use));
+    const absl::Status read = ForEachMeasurementPage(connection, std::move(question), [&means](const v1::ListMeasurementsResponse& page) {
+      for (const v1::JobMeasurements& of_job : page.jobs()) means.Add(of_job);
       return true;
     });
+    if (read.ok()) means.End();
     if (read.ok()) return read;
     const ErrorText text = SplitError(read);
     return Error(read.code(), fmt::format("sweep '{}': {}", Printable(sweep.name()), text.message), text.hint);
@@ -268,10 +296,6 @@ class Compare final : public Command {
       note(static_cast<int64_t>(sides[side].values().size() - comparison.values.partnered(side)), "without a partner");
     }
   }
-  // A row that stands alone needs no correction: its interval says the same.
-  static bool IsMarked(const PairedGroup& group, const std::vector<PairedGroup>& groups) {
-    return groups.size() > 1 && group.p_holm.has_value() && *group.p_holm <= kErrorRate;
-  }
   // What --only leaves, as tables say it: a row is not of all jobs that it names.
   void AddNotesOnOnly(Comparison& comparison) const {
     std::vector<std::string> notes;
@@ -280,9 +304,22 @@ class Compare final : public Command {
       const bool is_setting = IsSettingPath(axis);
       std::vector<std::string> words;
       for (const std::string& word : choice.Words()) words.push_back(word.empty() ? "not set" : word);
-      notes.push_back(fmt::format("only {}{} {}", is_setting || IsPairAxis(axis) ? "jobs with " : "", axis, Join(words, " or ")));
+      notes.push_back(fmt::format("only {}{} {}{}", is_setting || IsPairAxis(axis) ? "jobs with " : "", axis, Join(words, " or "),
+                                  axis == kLengthAxis && !choice.IsSingle() ? ": of each job the mean over " + LengthsOfMeans(comparison.lengths) : ""));
     }
     comparison.notes.insert(comparison.notes.begin(), notes.begin(), notes.end());
+  }
+  // As tables say it.
+  static std::string LengthsOfMeans(const TestedLengths& lengths) {
+    if (lengths.size() != 1) return "them";
+    const size_t count = lengths.begin()->size();
+    return fmt::format("the {} of them that it has values at", count == 1 ? "one" : fmt::format("{}", count));
+  }
+  // Longer tests mostly give lower scores, whatever else is compared.
+  static void AddNoteOnOtherLengths(Comparison& comparison) {
+    if (comparison.lengths.size() < 2 || comparison.values.pairs() == 0) return;
+    comparison.notes.insert(comparison.notes.begin(), "some jobs have values at other ones of these lengths than others, and their means are of other tests: a difference may be of the "
+                                                      "lengths alone; --only length=... of those that all have compares them");
   }
   // A score over all test lengths is of those that its job was tested at: longer ones mostly make it lower, whatever else is compared.
   void AddNoteOnLengths(Comparison& comparison) const {
@@ -291,7 +328,7 @@ class Compare final : public Command {
     if (std::ranges::none_of(comparison.settings, [field](const std::string& path) { return path.ends_with(field); })) return;
     comparison.notes.insert(comparison.notes.begin(),
                             fmt::format("they differ in {}, and a score over all test lengths is of those that its job was tested at: a difference may be of the lengths alone; "
-                                        "--length N compares them at one that both have", field));
+                                        "--length N, or --only length=A..B, compares them at those that both have", field));
   }
   // Also that there are none, where an interval lets one expect some. Before all other notes, below the table.
   static void AddNoteOnMarks(const std::vector<PairedGroup>& groups, Comparison& comparison) {
@@ -334,7 +371,7 @@ class Compare final : public Command {
     comparison.notes.push_back(fmt::format("{} of {} not done{}", Count(open, "job"), Printable(sweep.name()), all ? "" : ", whether asked for here or not"));
   }
   void AddNoteOnDraws(const std::vector<v1::SweepSpec>& specs, const std::vector<std::string>& only, Comparison& comparison) const {
-    if (length_ == 0) return;
+    if (length_ == 0 && !IsOverChosenLengths()) return;
     for (const v1::SweepSpec& spec : specs) {
       if (std::string note = NoteOfSharedDraw(spec, only); !note.empty()) return comparison.notes.push_back(std::move(note));
     }
@@ -352,7 +389,7 @@ class Compare final : public Command {
 
   void Print(Session& session, const Comparison& comparison, const std::vector<std::string_view>& axes, const std::vector<PairedGroup>& groups) const {
     const Format format = session.settings().format;
-    const Grid grid = GridOf(axes, groups, !session.json() && format != Format::kCsv);
+    const Grid grid = ComparedRows(axes, groups, metric_, !session.json() && format != Format::kCsv);
     if (session.json()) {
       const auto list = [](const std::vector<std::string>& texts) {
         std::vector<std::string> quoted;
@@ -364,7 +401,7 @@ class Compare final : public Command {
                                      {"first", JsonText(comparison.names[0])},
                                      {"second", JsonText(comparison.names[1])},
                                      {"metric", JsonText(metric_)},
-                                     {"length", JsonNumber(length_)},
+                                     {"length", IsOverChosenLengths() ? "null" : JsonNumber(length_)},
                                      {"slice", JsonText(slice_)},
                                      {"only", list(only_)},
                                      {"settings", list(comparison.settings)},
@@ -391,61 +428,6 @@ class Compare final : public Command {
       session.Say(fmt::format("no job of '{}' has a partner in '{}' with {}: 'longreach results SWEEP --jobs --metric {}{}' lists the values of each",
                               Printable(comparison.names[0]), Printable(comparison.names[1]), metric_, metric_, WhereFlags(session)));
     }
-  }
-
-  // People get marks in the place of p-values, and of pairs that are needed a column where there are some.
-  Grid GridOf(const std::vector<std::string_view>& axes, const std::vector<PairedGroup>& groups, bool for_people) const {
-    const catalog::Metric* metric = catalog::FindMetric(metric_);
-    const double factor = metric == nullptr ? 1 : metric->factor;
-    const bool percent = metric != nullptr && metric->unit == "%";
-    const auto number = [&](double value, bool with_sign) {
-      const double shown = value * factor;
-      const std::string text = percent ? fmt::format("{:.1f}", shown) : fmt::format("{:.4g}", shown);
-      return NumberCell(value, with_sign && shown >= 0 ? "+" + text : text);
-    };
-    static const std::vector<GridColumn> kAxes = {{"system", "SYSTEM"}, {"task", "TASK"}, {"encoding", "ENCODING"}, {"learning_rate", "LEARNING RATE", true}, {"seed", "SEED", true}};
-    Grid grid;
-    for (const std::string_view axis : axes) grid.columns.push_back(*std::ranges::find(kAxes, axis, &GridColumn::key));
-    const std::vector<GridColumn> numbers = {{"pairs", "PAIRS", true},           {"first", "FIRST", true}, {"second", "SECOND", true},
-                                             {"difference", "DIFFERENCE", true}, {"low", "95 % FROM", true}, {"high", "TO", true}};
-    grid.columns.insert(grid.columns.end(), numbers.begin(), numbers.end());
-    const bool any_marked = std::ranges::any_of(groups, [&groups](const PairedGroup& group) { return IsMarked(group, groups); });
-    const bool with_needed = !for_people || std::ranges::any_of(groups, [](const PairedGroup& group) { return group.needed.has_value(); });
-    if (!for_people) grid.columns.insert(grid.columns.end(), {{.key = "p", .is_number = true}, {.key = "p_holm", .is_number = true}});
-    if (with_needed) grid.columns.push_back({"needed", "NEEDED", true});
-    for (const PairedGroup& group : groups) {
-      std::vector<GridCell>& row = grid.rows.emplace_back();
-      for (size_t i = 0; i < group.values.size(); ++i) {
-        GridCell cell = grid.columns[i].is_number ? GridCell{.value = group.values[i], .is_raw = true} : TextCell(group.values[i]);
-        if (groups.size() > 1 && &group == &groups.back()) {  // Of all pairs: of no value of an axis.
-          cell = MissingCell();
-          cell.shown = i == 0 ? "all" : " ";
-        }
-        row.push_back(std::move(cell));
-      }
-      row.push_back(NumberCell(group.pairs));
-      row.push_back(number(group.first, false));
-      row.push_back(number(group.second, false));
-      row.push_back(number(group.difference, true));
-      if (any_marked) row.back().shown += IsMarked(group, groups) ? "*" : " ";
-      if (group.half_width.has_value()) {
-        row.push_back(number(group.difference - *group.half_width, true));
-        row.push_back(number(group.difference + *group.half_width, true));
-      } else {
-        row.insert(row.end(), 2, MissingCell());
-      }
-      if (!for_people) row.insert(row.end(), {NumberOrNone(group.p), NumberOrNone(group.p_holm)});
-      if (with_needed) row.push_back(NeededCell(group.needed));
-    }
-    return grid;
-  }
-
-  static GridCell NumberOrNone(std::optional<double> number) { return number.has_value() ? NumberCell(*number) : MissingCell(); }
-  static GridCell NeededCell(std::optional<int> needed) {
-    if (needed.value_or(0) <= kMostPairsNeeded) return NumberOrNone(needed);
-    GridCell cell = MissingCell();
-    cell.shown = fmt::format(">{}", kMostPairsNeeded);
-    return cell;
   }
 
   std::string first_;

@@ -11,6 +11,7 @@
 #include "client/commands/only.h"
 #include "proto/base/name_order.h"
 #include "proto/base/text.h"
+#include "proto/types/settings.h"
 
 namespace longreach::client {
 namespace {
@@ -46,7 +47,7 @@ bool IsValueBefore(const std::string& a, const std::string& b) {
 SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::string>& texts) {
   const Only only(texts);
   // Which systems a setting chooses is the scheduler's to say: then the axes are those of the jobs.
-  if (!std::ranges::all_of(only.choices(), [](const auto& one) { return IsPairAxis(one.first); })) return;
+  if (std::ranges::any_of(only.choices(), [](const auto& one) { return IsSettingPath(one.first); })) return;
   const auto add = [&](const v1::Axes& axes, const std::string& system) {
     AxisValues own;
     own[PlaceOf("system")].insert(system);

@@ -37,6 +37,7 @@ class CompareTest : public WithFakeScheduler {
   }
   void Add(const std::string& task, const std::string& encoding, uint32_t seed, double accuracy) {
     v1::JobMeasurements& of_job = *scheduler_.measurements.add_jobs();
+    of_job.mutable_job()->set_id(std::to_string(scheduler_.measurements.jobs_size()));
     of_job.mutable_job()->set_task(task);
     of_job.mutable_job()->set_encoding(encoding);
     of_job.mutable_job()->set_learning_rate(1e-3);
@@ -179,6 +180,57 @@ TEST_F(CompareTest, WhatOnlyLeavesIsSaidAsTablesSayIt) {
   EXPECT_THAT(Compared({"--only", "seed=0,2..4", "--only", "task=even_pairs"}).err, StartsWith("note: only jobs with seed 0 or 2 to 4\nnote: only jobs with task even_pairs\n"));
   EXPECT_THAT(Compared({"--only", "training.weight_decay="}).err, StartsWith("note: only jobs with training.weight_decay not set\n"));
   EXPECT_THAT(Compared().err, Not(HasSubstr("only jobs")));
+}
+
+// Values of a job at lengths, in the place of the one that it was added with.
+void AtLengths(v1::JobMeasurements& of_job, const std::vector<std::pair<int, double>>& values) {
+  of_job.clear_measurements();
+  for (const auto& [length, value] : values) {
+    v1::Measurement& one = *of_job.add_measurements();
+    one.set_metric("accuracy");
+    one.set_length(length);
+    one.set_value(value);
+  }
+}
+
+TEST_F(CompareTest, LengthsThatOnlyNamesAreAveragedForEachJob) {
+  AddPairs("even_pairs", 0, {0, 0});  // Plain, randomized, plain, randomized.
+  for (const int job : {0, 2}) AtLengths(*scheduler_.measurements.mutable_jobs(job), {{21, 0.25}, {22, 0.75}});
+  for (const int job : {1, 3}) AtLengths(*scheduler_.measurements.mutable_jobs(job), {{21, 1}, {22, 0.5}});
+
+  const Outcome outcome = Compared({"--only", "length=21..24"});
+
+  EXPECT_FALSE(scheduler_.measurements_request.has_length());
+  EXPECT_THAT(scheduler_.measurements_request.only(), ::testing::ElementsAre("length=21..24"));
+  EXPECT_THAT(outcome.out, StartsWith("mine, plain and randomized: accuracy (%) averaged over length 21 to 24, by pairs of jobs\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n    2   50.0    75.0       +25.0"));
+  EXPECT_EQ(outcome.err, "note: only length 21 to 24: of each job the mean over the 2 of them that it has values at\n");
+  const nlohmann::json document = nlohmann::json::parse(Compared({"--only", "length=21..24", "-o", "json"}).out);
+  EXPECT_TRUE(document["length"].is_null()) << "0 is over all lengths";
+  EXPECT_EQ(document["only"], nlohmann::json::array({"length=21..24"}));
+  EXPECT_EQ(document["rows"][0]["difference"], 0.25);
+}
+
+TEST_F(CompareTest, MeansOverOtherLengthsAreSaidToBeSo) {
+  AddPairs("even_pairs", 0, {0, 0});
+  for (const int job : {0, 2}) AtLengths(*scheduler_.measurements.mutable_jobs(job), {{21, 0.5}, {22, 0.25}});
+  for (const int job : {1, 3}) AtLengths(*scheduler_.measurements.mutable_jobs(job), {{21, 0.5}});
+  const char* const told = "note: some jobs have values at other ones of these lengths than others, and their means are of other tests";
+  EXPECT_THAT(Compared({"--only", "length=21..24"}).err, HasSubstr(told));
+  for (const int job : {0, 2}) AtLengths(*scheduler_.measurements.mutable_jobs(job), {{21, 0.5}});
+  EXPECT_THAT(Compared({"--only", "length=21..24"}).err, Not(HasSubstr(told)));
+}
+
+TEST_F(CompareTest, WhatIsNoChoiceOfAPairsValueIsRefusedWithWhatIs) {
+  const auto refused = [this](const std::vector<std::string>& more) {
+    std::vector<std::string> line = {"compare", "last", "--between", "randomized"};
+    line.insert(line.end(), more.begin(), more.end());
+    const Outcome outcome = Run(line);
+    EXPECT_EQ(outcome.code, kUsage);
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({"--length", "21", "--only", "length=22..24"}), HasSubstr("--length 21: --only names lengths\n  leave one of them out, or write --only length=21,..."));
+  EXPECT_THAT(refused({"--only", "layer=3"}), HasSubstr("--only layer: a pair is of one value of each job\n  --slice names one: --slice layer=..."));
 }
 
 TEST_F(CompareTest, ScoresOverOtherTestLengthsAreSaidToBeSo) {

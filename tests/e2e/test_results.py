@@ -158,6 +158,14 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     assert itself.code == 2 and "'before' and 'before' are the same sweep" in itself.err, itself
     nothing = run_cli(home, "compare", "before", "after", "--length", "77", scheduler=scheduler)
     assert nothing.code == 0 and "no job of 'before' has a partner in 'after' with accuracy" in nothing.err, nothing
+    # Over all that there are: as the score over all lengths is a mean.
+    averaged = run_cli(home, "compare", "before", "after", "--by", "task", "--only", "length=4,5", "-o", "json", scheduler=scheduler)
+    assert averaged.code == 0, averaged
+    over_all = [row["difference"] for row in document["rows"]]
+    assert [row["difference"] for row in averaged.json()["rows"]] == pytest.approx(over_all, abs=1e-9) and averaged.json()["length"] is None
+    of_one = [[row["first"] for row in run_cli(home, "compare", "before", "after", "--by", "task", *which, "-o", "json", scheduler=scheduler).json()["rows"]]
+              for which in (("--only", "length=4"), ("--length", "4"))]
+    assert of_one[0] == of_one[1]
     unknown = run_cli(home, "compare", "before", "after", "--only", "seed=7", scheduler=scheduler)
     assert unknown.code == 2 and "error: sweep 'before': --only: unknown seed '7'" in unknown.err, unknown
 
