@@ -29,13 +29,12 @@ absl::Status IsLacking(std::string_view sha256, const std::filesystem::path& fol
                                          sha256, folder.string()));
 }
 
+bool IsOfSpace(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+
 absl::Status FileError(std::string_view what, const std::filesystem::path& file, int error) {
   const std::string text = fmt::format("cannot {} '{}': {}", what, file.string(), std::strerror(error));
+  if (IsOfSpace(error)) return absl::ResourceExhaustedError(text);
   switch (error) {
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      return absl::ResourceExhaustedError(text);
     case ENOENT:
       return absl::NotFoundError(text);
     case EACCES:
@@ -105,6 +104,7 @@ ArtifactWriter::ArtifactWriter(ArtifactWriter&& other) noexcept
       sha256_(std::move(other.sha256_)),
       announced_(other.announced_),
       written_(other.written_),
+      there_(other.there_),
       temporary_(std::move(other.temporary_)),
       fd_(std::exchange(other.fd_, -1)),
       hash_(std::move(other.hash_)),
@@ -125,8 +125,9 @@ absl::Status ArtifactWriter::Append(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = write(fd_, bytes.data(), bytes.size());
     if (count < 0) {
-      if (errno == EINTR) continue;
-      return FileError("write", temporary_, errno);
+      const int error = errno;
+      if (error == EINTR || files_->MadeSpace(error)) continue;
+      return FileError("write", temporary_, error);
     }
     bytes.remove_prefix(static_cast<size_t>(count));
   }
@@ -147,6 +148,29 @@ absl::StatusOr<bool> ArtifactWriter::ReadOn(int64_t limit) {
     return true;
   }
   return false;
+}
+
+absl::StatusOr<bool> ArtifactWriter::ReadBack(int64_t limit) {
+  std::string chunk(kChunk, '\0');
+  for (const int64_t end = std::min(there_, written_ + limit); written_ < end;) {
+    const ssize_t count = read(fd_, chunk.data(), static_cast<size_t>(std::min(std::ssize(chunk), there_ - written_)));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      return absl::DataLossError(fmt::format("of the part of the file {} that was there, byte {} cannot be read: {}", sha256_, written_,
+                                             count < 0 ? std::strerror(errno) : "it ends before"));
+    }
+    hash_.Update(std::string_view(chunk).substr(0, static_cast<size_t>(count)));
+    written_ += count;
+  }
+  return written_ == there_;
+}
+
+// The file's own size counts: not all that was there may have been read back yet.
+absl::StatusOr<UnfinishedFile> ArtifactWriter::Leave() {
+  struct stat found = {};
+  if (fstat(fd_, &found) != 0) return FileError("ask for", temporary_, errno);
+  close(std::exchange(fd_, -1));
+  return UnfinishedFile(std::move(temporary_), found.st_size);
 }
 
 absl::StatusOr<Pin> ArtifactWriter::Commit() {
@@ -228,10 +252,23 @@ absl::StatusOr<ArtifactWriter> ArtifactFiles::Create(std::string_view sha256, in
   }
   if (bytes < 0) return absl::InvalidArgumentError(fmt::format("a file of {} bytes", bytes));
   std::filesystem::path temporary = TemporaryName(folder_);
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) return FileError("make", temporary, errno);
-  return ArtifactWriter(this, std::string(sha256), bytes, std::move(temporary), fd);
+  while (true) {
+    const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd >= 0) return ArtifactWriter(this, std::string(sha256), bytes, std::move(temporary), fd);
+    if (const int error = errno; !MadeSpace(error)) return FileError("make", temporary, error);
+  }
 }
+
+absl::StatusOr<ArtifactWriter> ArtifactFiles::GoOn(UnfinishedFile part, std::string_view sha256, int64_t bytes, int64_t from) {
+  const int fd = open(part.path_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return FileError("open", part.path_, errno);
+  ArtifactWriter writer(this, std::string(sha256), bytes, std::exchange(part.path_, {}), fd);
+  writer.there_ = from;
+  if (ftruncate(fd, from) != 0) return FileError("cut", writer.temporary_, errno);
+  return writer;
+}
+
+bool ArtifactFiles::MadeSpace(int error) const { return IsOfSpace(error) && make_space_ && make_space_(); }
 
 bool ArtifactFiles::IsInboxName(std::string_view text) {
   return !text.empty() && text.size() <= 128 &&

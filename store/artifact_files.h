@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "proto/base/sha256.h"
 #include "proto/base/status.h"
 #include "proto/base/synchronized.h"
+#include "store/unfinished_file.h"
 
 namespace longreach::store {
 
@@ -48,7 +50,7 @@ class Pin {
   bool is_new_ = false;
 };
 
-// A file in the making, by Create() or TakeLinked(). Dropped without Commit(), it leaves nothing behind.
+// A file in the making, by Create(), GoOn() or TakeLinked(). Dropped without Commit() or Leave(), it leaves nothing behind.
 class ArtifactWriter {
  public:
   ArtifactWriter(ArtifactWriter&& other) noexcept;
@@ -59,8 +61,15 @@ class ArtifactWriter {
   const std::string& sha256() const { return sha256_; }
   // Of a linked file: reads on, so many bytes at most. True: that was all of it. FAILED_PRECONDITION: it cannot be read.
   absl::StatusOr<bool> ReadOn(int64_t limit);
+  // Of GoOn(): reads on in what was there, so many bytes at most, since they are to be hashed once more. True: that was all of it, and more may be
+  // appended. DATA_LOSS: it cannot be read.
+  absl::StatusOr<bool> ReadBack(int64_t limit);
+  // Bytes that were announced and have not come.
+  int64_t missing() const { return announced_ - written_; }
   // RESOURCE_EXHAUSTED: no space. DATA_LOSS: more bytes than announced.
   absl::Status Append(std::string_view bytes);
+  // Of one by Create() or GoOn(): what it has by now, for GoOn() later. This writer is at its end.
+  absl::StatusOr<UnfinishedFile> Leave();
   // Compares hash and size with what was announced, syncs, renames and syncs the folder; the file is unsettled then.
   // DATA_LOSS: they differ; nothing stays.
   absl::StatusOr<Pin> Commit();
@@ -71,7 +80,8 @@ class ArtifactWriter {
   ArtifactFiles* files_;
   std::string sha256_;
   int64_t announced_;
-  int64_t written_ = 0;
+  int64_t written_ = 0;  // And hashed.
+  int64_t there_ = 0;    // Of GoOn(): so many bytes were there before.
   std::filesystem::path temporary_;
   int fd_;
   Sha256 hash_;
@@ -96,6 +106,10 @@ class ArtifactFiles {
   std::optional<Pin> FindAndPin(std::string_view sha256, int64_t bytes);
   // INVALID_ARGUMENT: not a hash, negative size.
   absl::StatusOr<ArtifactWriter> Create(std::string_view sha256, int64_t bytes);
+  // A file whose first `from` bytes are those of `part`, which has as many: to be read back to there before anything is appended.
+  absl::StatusOr<ArtifactWriter> GoOn(UnfinishedFile part, std::string_view sha256, int64_t bytes, int64_t from);
+  // What is asked where the disk has no space for a file, as often as it says that it has made some. Set before any file is written.
+  void MakeSpaceBy(std::function<bool()> make_space) { make_space_ = std::move(make_space); }
   // Where links to files may be put for TakeLinked(). What an earlier process left there is removed by Open().
   std::filesystem::path inbox() const { return folder_ / "inbox"; }
   // The file of this name in the inbox, of so many bytes, to be read to its end before Commit(). `sha256` is empty where its hash is not known
@@ -134,6 +148,8 @@ class ArtifactFiles {
   static Identity IdentityOf(const struct stat& found);
   ArtifactFiles(std::filesystem::path folder, bool only_to_read) : folder_(std::move(folder)), only_to_read_(only_to_read) {}
   Pin PinOf(std::string_view sha256);
+  // After this error of a call it is worth a second try.
+  bool MadeSpace(int error) const;
   std::filesystem::path MarkOf(std::string_view sha256) const;
   absl::Status Mark(std::string_view sha256);
   // After it a power loss does not take the file's name any more.
@@ -141,6 +157,7 @@ class ArtifactFiles {
 
   std::filesystem::path folder_;
   const bool only_to_read_;
+  std::function<bool()> make_space_;
   Synchronized<std::set<std::string>> synced_folders_;  // The folders below whose own names are on disk.
   Synchronized<std::multiset<std::string>> pinned_;
   mutable Synchronized<std::map<std::string, Identity>> damaged_;
