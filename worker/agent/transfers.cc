@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <fstream>
@@ -121,13 +123,17 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
   header.set_bytes(static_cast<double>(std::filesystem::file_size(file, error)));
   MayRead(header.bytes());
   bool damaged_before = false;
-  int64_t furthest = 0;
+  Tries tries;
   const std::optional<ArtifactKind> kind = ParseArtifactKind(header.kind());
   int tries_without_space = kind == ArtifactKind::kCheckpoint ? kCheckpointTriesWithoutSpace : 1;
   RETURN_IF_ERROR(Retrying(fmt::format("upload of {}", file.string()), stop, kUploadTriesAfterOddErrors, [&] {
     absl::Status status = absl::FailedPreconditionError("no link");
+    const bool went_on = tries.may_go_on;
     if (const std::optional<InboxLink> link = inbox_.Link(file)) status = LinkOnce(header, *link, stop);
-    if (status.code() == absl::StatusCode::kFailedPrecondition) status = UploadOnce(header, file, furthest, stop);
+    if (status.code() == absl::StatusCode::kFailedPrecondition) status = UploadOnce(header, file, tries, stop);
+    // What was there is of no use, or there no more: the next try begins with the file.
+    if (status.code() == absl::StatusCode::kOutOfRange || status.code() == absl::StatusCode::kDataLoss) tries.may_go_on = false;
+    if (status.code() == absl::StatusCode::kOutOfRange && went_on) return absl::UnavailableError(status.message());
     // The scheduler's folder is away.
     if (status.code() == absl::StatusCode::kNotFound) return absl::InternalError(status.message());
     // What is no result is not waited with until there is room.
@@ -150,8 +156,7 @@ absl::Status Transfers::LinkOnce(v1::UploadHeader& header, const InboxLink& link
   return absl::OkStatus();
 }
 
-absl::Status Transfers::UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file, int64_t& furthest,
-                                   std::stop_token stop) {
+absl::Status Transfers::UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file, Tries& tries, std::stop_token stop) {
   const auto cannot_read = [&file] { return absl::FailedPreconditionError(fmt::format("cannot read {}", file.string())); };
   if (header.sha256().empty()) {  // Once for all tries: it may take as long as sending.
     absl::StatusOr<std::string> sha256 = Sha256OfFile(file);
@@ -160,7 +165,29 @@ absl::Status Transfers::UploadOnce(v1::UploadHeader& header, const std::filesyst
   }
   std::ifstream in(file, std::ios::binary);
   if (!in) return cannot_read();
-  return Send(header, &in, furthest, std::move(stop)).status();
+  v1::UploadHeader sent = header;
+  if (std::exchange(tries.may_go_on, true)) {
+    ASSIGN_OR_RETURN(const int64_t there, FindPart(header, stop));
+    sent.set_from(static_cast<double>(there));
+    if (!in.seekg(there)) return cannot_read();
+    // The scheduler reads it once more before it takes the rest.
+    if (there > tries.found) MayRead(sent.from());
+    tries.found = std::max(tries.found, there);
+  }
+  return Send(sent, &in, tries.furthest, std::move(stop)).status();
+}
+
+absl::StatusOr<int64_t> Transfers::FindPart(const v1::UploadHeader& header, std::stop_token stop) {
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineFor(0));
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  v1::FindUploadResponse found;
+  const absl::Status status = FromGrpc(v1::Artifacts::NewStub(channel_())->FindUpload(&context, header, &found));
+  // On a line that breaks now the whole file would not arrive, and once it began, the part would be gone.
+  if (status.code() == absl::StatusCode::kUnavailable || status.code() == absl::StatusCode::kDeadlineExceeded) return status;
+  // An older scheduler does not know the question. Whatever else it is, the file's own call is told.
+  const bool is_a_part = status.ok() && found.bytes() > 0 && found.bytes() <= header.bytes() && found.bytes() == std::floor(found.bytes());
+  return is_a_part ? static_cast<int64_t>(found.bytes()) : 0;
 }
 
 absl::StatusOr<std::string> Transfers::Send(const v1::UploadHeader& header, std::istream* bytes, int64_t& furthest, std::stop_token stop) {
@@ -174,7 +201,7 @@ absl::StatusOr<std::string> Transfers::Send(const v1::UploadHeader& header, std:
   *request.mutable_header() = header;
   bool writing = writer->Write(request) && bytes != nullptr;
   std::string chunk;
-  int64_t sent = 0;
+  auto sent = static_cast<int64_t>(header.from());
   while (writing) {
     chunk.resize(kChunkBytes);
     bytes->read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
@@ -191,7 +218,7 @@ absl::StatusOr<std::string> Transfers::Send(const v1::UploadHeader& header, std:
   return response.sha256();
 }
 
-// Where a try ends, the next one is no progress: this is said once for a file.
+// Where a try ends, the next one is no progress: this is said once for a file, and for a part of it that has grown.
 void Transfers::MayRead(double bytes) {
   constexpr double kSlowDisk = 4 << 20;  // Bytes a second.
   const auto until = (std::chrono::steady_clock::now() + std::chrono::seconds(static_cast<int64_t>(bytes / kSlowDisk))).time_since_epoch();

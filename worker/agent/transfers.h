@@ -31,7 +31,8 @@ class Transfers {
   Inbox& inbox() { return inbox_; }
 
   // Hands `file` in under `header`, whose hash and size are filled in here: by a link where there can be one, which nobody may write to any
-  // more. While the scheduler is away, or has no space for a result's file, it tries again, without end. Returns the hash.
+  // more. While the scheduler is away, or has no space for a result's file, it tries again, without end; what came of a try that broke off need not be
+  // sent once more where the scheduler has kept it. Returns the hash.
   // ABORTED: the attempt has lost its lease. CANCELLED: `stop` asked. Others: refused for good; FAILED_PRECONDITION: there is no
   // space for what work can go on without.
   absl::StatusOr<std::string> Upload(v1::UploadHeader header, const std::filesystem::path& file, std::stop_token stop);
@@ -48,9 +49,17 @@ class Transfers {
                         std::stop_token stop);
 
  private:
-  // Both fill in the header's hash. furthest: bytes of the file that earlier tries have sent at most.
-  absl::Status UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file, int64_t& furthest, std::stop_token stop);
+  // Of the tries of a file: where the next one begins, and how far they have come.
+  struct Tries {
+    bool may_go_on = false;  // The scheduler may have a part of it.
+    int64_t found = 0;       // Bytes of the largest.
+    int64_t furthest = 0;    // Bytes of the file that were sent at most.
+  };
+  // Both fill in the header's hash.
+  absl::Status UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file, Tries& tries, std::stop_token stop);
   absl::Status LinkOnce(v1::UploadHeader& header, const InboxLink& link, std::stop_token stop);
+  // Bytes from the file's beginning that the scheduler has. An error: it cannot be reached, and neither could the file go there.
+  absl::StatusOr<int64_t> FindPart(const v1::UploadHeader& header, std::stop_token stop);
   // One call: the header, and what follows it (null: nothing). The hash that the scheduler found.
   absl::StatusOr<std::string> Send(const v1::UploadHeader& header, std::istream* bytes, int64_t& furthest, std::stop_token stop);
   void MayRead(double bytes);
