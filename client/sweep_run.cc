@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "client/commands/other_tests.h"
 #include "client/commands/suggestions.h"
@@ -81,18 +82,19 @@ absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options) 
                     "leave the worker's options out, or name a --store FILE to run the sweep on this machine");
 }
 
-absl::StatusOr<std::optional<int>> EnsureData(Session& session, const v1::SweepSpec& sweep, const v1::Plan& plan, const WorkerOptions& options,
-                                              const InterruptScope& interrupt) {
-  for (const std::string& name : plan.data_sets()) {
-    std::vector<std::string> arguments = {"data", "ensure", name};
-    if (!options.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options.data_folder});
-    if (session.settings().quiet) arguments.emplace_back("--quiet");
-    session.out().flush();
-    ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments));
-    if (interrupt.count() > 0) return interrupt.exit_code();
-    if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
-  }
-  return CheckDataFits(session, sweep, plan, options, interrupt);
+absl::StatusOr<std::optional<int>> EnsureData(Session& session, const std::vector<v1::Plan>& plans, const WorkerOptions& options, const InterruptScope& interrupt) {
+  std::set<std::string> names;
+  for (const v1::Plan& plan : plans) names.insert(plan.data_sets().begin(), plan.data_sets().end());
+  if (names.empty()) return std::optional<int>();
+  std::vector<std::string> arguments = {"data", "ensure"};
+  arguments.insert(arguments.end(), names.begin(), names.end());
+  if (!options.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options.data_folder});
+  if (session.settings().quiet) arguments.emplace_back("--quiet");
+  session.out().flush();
+  ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments));
+  if (interrupt.count() > 0) return interrupt.exit_code();
+  if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
+  return std::optional<int>();
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
@@ -114,8 +116,10 @@ absl::StatusOr<std::optional<int>> SweepRun::Prepare() {
   plan.set_dry_run(true);
   ASSIGN_OR_RETURN(const v1::SubmitSweepResponse planned, connection_.Call(&Connection::Stub::SubmitSweep, plan, std::chrono::minutes(10)));
   if (planned.plan().done() == planned.plan().jobs()) return std::optional<int>();
-  ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session_, submission_.spec(), planned.plan(), options_.worker, interrupt_));
-  if (missing.has_value()) return missing;
+  ASSIGN_OR_RETURN(std::optional<int> ended, EnsureData(session_, {planned.plan()}, options_.worker, interrupt_));
+  if (ended.has_value()) return ended;
+  ASSIGN_OR_RETURN(ended, CheckDataFits(session_, submission_.spec(), planned.plan(), options_.worker, interrupt_));
+  if (ended.has_value()) return ended;
   RETURN_IF_ERROR(StartWorkers());
   return AwaitWorkers();
 }

@@ -25,10 +25,9 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options);
 // Refuses them where the sweep goes to a scheduler, whose workers were told their own.
 absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options);
 
-// Has the worker's program look for the data sets that a plan's jobs read, and make those that it can. An exit code: one is missing, or the user
-// has ended it. Errors of CheckDataFits(): they are not what the sweep asks of them.
-absl::StatusOr<std::optional<int>> EnsureData(Session& session, const v1::SweepSpec& sweep, const v1::Plan& plan, const WorkerOptions& options,
-                                              const InterruptScope& interrupt);
+// Has the worker's program look for the data sets that the plans' jobs read, and make those that it can. An exit code: some are missing, all of which it has named,
+// or the user has ended it.
+absl::StatusOr<std::optional<int>> EnsureData(Session& session, const std::vector<v1::Plan>& plans, const WorkerOptions& options, const InterruptScope& interrupt);
 
 struct SweepRunOptions {
   bool retry_failed = false;  // Jobs that have failed get another chance first.

@@ -117,6 +117,7 @@ struct DataCommand::Options {
   std::filesystem::path folder = data::DefaultDataFolder();
   std::string output = "table";
   std::string name;
+  std::vector<std::string> to_ensure;
   std::vector<std::string> jobs;
   std::vector<std::filesystem::path> sources;
   std::string source_folder;
@@ -164,7 +165,7 @@ struct DataCommand::Options {
   absl::StatusOr<data::Manifest> ImportTokens() const;
   absl::StatusOr<data::Manifest> ImportLongBench() const;
   int Ensure() const;
-  void SayWhatIsMade() const;
+  void SayWhatIsMade(const std::string& wanted) const;
   int List() const;
   int Check() const;
   int Show() const;
@@ -211,13 +212,14 @@ DataCommand::DataCommand(CLI::App& app) : options_(std::make_unique<Options>()) 
 
   std::string recipes = "Made without a source:";
   for (const data::Recipe& recipe : data::Recipes()) recipes += fmt::format("\n  {:<14}{}", recipe.name, recipe.summary);
-  o.ensure = o.data->add_subcommand("ensure", "See that a data set is there; make it if that takes no source");
+  o.ensure = o.data->add_subcommand("ensure", "See that data sets are there; make those that take no source");
   o.ensure->footer(recipes);
   o.list = o.data->add_subcommand("list", "The data sets of this machine");
   o.check = o.data->add_subcommand("check", "Read data sets to the end and compare their hashes");
   o.remove = o.data->add_subcommand("remove", "Remove a data set, or what an interrupted import left");
   o.show = o.data->add_subcommand("show", "Write one image as a PGM file to standard output");
-  for (CLI::App* command : {o.ensure, o.check, o.remove, o.show}) {
+  o.ensure->add_option("NAME", o.to_ensure, "The data sets; of those that are missing and need a source all are told, and none is made")->required();
+  for (CLI::App* command : {o.check, o.remove, o.show}) {
     command->add_option("NAME", o.name, "The data set")->required(command != o.check);
   }
   o.show->add_option("IMAGE", o.image, "Which one, from 0")->required();
@@ -322,18 +324,26 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportLongBench() const {
 }
 
 int DataCommand::Options::Ensure() const {
-  if (!quiet) SayWhatIsMade();
-  bool made = false;
-  const absl::StatusOr<data::Manifest> manifest = data::Ensure(folder, name, *MakeProgress(), made);
-  if (!manifest.ok()) return Refused(manifest.status(), json());
-  if (json()) PrintJson({{"data_set", JsonOf(*manifest)}, {"made", made}});
+  // Making one may take long.
+  if (const absl::Status can = data::CheckCanBeHad(folder, to_ensure); !can.ok()) return Refused(can, json());
+  Json sets = Json::array();
+  for (const std::string& wanted : to_ensure) {
+    if (!quiet) SayWhatIsMade(wanted);
+    bool made = false;
+    const absl::StatusOr<data::Manifest> manifest = data::Ensure(folder, wanted, *MakeProgress(), made);
+    if (!manifest.ok()) return Refused(manifest.status(), json());
+    sets.push_back({{"data_set", JsonOf(*manifest)}, {"made", made}});
+  }
+  if (!json()) return kDone;
+  if (to_ensure.size() == 1) PrintJson(sets.front());
+  else PrintJson({{"data_sets", std::move(sets)}});
   return kDone;
 }
 
-void DataCommand::Options::SayWhatIsMade() const {
+void DataCommand::Options::SayWhatIsMade(const std::string& wanted) const {
   for (const data::Recipe& recipe : data::Recipes()) {
-    if (recipe.name == name && data::ReadDataSet(folder, name).status().code() == absl::StatusCode::kNotFound) {
-      fmt::print(stderr, "making the data set '{}' in {}: {}\n", name, folder.string(), recipe.summary);
+    if (recipe.name == wanted && data::ReadDataSet(folder, wanted).status().code() == absl::StatusCode::kNotFound) {
+      fmt::print(stderr, "making the data set '{}' in {}: {}\n", wanted, folder.string(), recipe.summary);
     }
   }
 }

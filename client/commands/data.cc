@@ -67,8 +67,8 @@ class Data final : public Command {
       Value(*kind, "--name", "NAME", "The data set's name, as sweeps call it under 'data'")->required();
     }
 
-    CLI::App& ensure = Add(app, "ensure", "See that a data set is there; make it if that takes no source (debian-text, far-rows)");
-    Value(ensure, "NAME", "TEXT", "The data set")->required();
+    CLI::App& ensure = Add(app, "ensure", "See that data sets are there; make those that take no source (debian-text, far-rows)");
+    Many(ensure, "NAME", "The data sets; of those that are missing and need a source all are told, and none is made")->required();
     Add(app, "list", "The data sets of this machine");
     CLI::App& check = Add(app, "check", "Read data sets to the end and compare their hashes");
     Value(check, "NAME", "TEXT", "The data set [all of them]");

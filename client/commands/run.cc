@@ -11,6 +11,7 @@
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/commands/tables.h"
+#include "client/data_fit.h"
 #include "client/interrupt.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -118,14 +119,16 @@ absl::StatusOr<std::optional<int>> RunCommand::CheckBeforeStore(Session& session
 
 absl::StatusOr<std::optional<int>> RunCommand::EnsureAll(Session& session, const std::vector<LoadedSweep>& sweeps, const std::vector<v1::Plan>& plans,
                                                          const InterruptScope& interrupt) {
-  const bool of_each = plans.size() == sweeps.size();  // Else what the data sets are is asked when each sweep is submitted.
+  ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session, plans, worker_options_, interrupt));
+  if (missing.has_value()) return missing;
+  if (plans.size() != sweeps.size()) return std::optional<int>();  // What the data sets are is asked when each sweep is submitted.
   for (size_t i = 0; i < plans.size(); ++i) {
-    const absl::StatusOr<std::optional<int>> missing = EnsureData(session, of_each ? sweeps[i].file.spec : v1::SweepSpec(), plans[i], worker_options_, interrupt);
-    if (!missing.ok()) {
-      const absl::Status refusal = of_each ? sweeps[i].file.places.WithPlace(missing.status()) : missing.status();
-      return of_each && sweeps.size() > 1 ? InPart(refusal, sweeps[i]) : refusal;
+    const absl::StatusOr<std::optional<int>> ended = CheckDataFits(session, sweeps[i].file.spec, plans[i], worker_options_, interrupt);
+    if (!ended.ok()) {
+      const absl::Status refusal = sweeps[i].file.places.WithPlace(ended.status());
+      return sweeps.size() > 1 ? InPart(refusal, sweeps[i]) : refusal;
     }
-    if (missing->has_value()) return missing;
+    if (ended->has_value()) return ended;
   }
   return std::optional<int>();
 }

@@ -2,8 +2,11 @@
 #include "proto/types/wire_limits.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
+
+#include "proto/base/text.h"
 
 namespace longreach::core {
 namespace {
@@ -32,16 +35,26 @@ std::string WhyProgramUnable(const Needs& needs, const v1::Abilities& abilities)
   return "";
 }
 
-// What is missing of a data set; empty: nothing.
-std::string MissingData(const NeededData& needed, const v1::Abilities& abilities) {
-  const auto& [name, sha256] = needed;
-  for (const v1::DataSet& data : abilities.data_sets()) {
-    if (data.name() != name) continue;
-    if (data.sha256() == sha256) return "";
-    return fmt::format("has other bytes under the data set '{}': {} instead of {}; import the same files there, or those under another name", name,
-                       ShortId(data.sha256()), ShortId(sha256));
+// What is missing of the data sets, all of it, so that whoever brings the first is not told of another then; empty: nothing.
+std::string MissingData(const Needs& needs, const v1::Abilities& abilities) {
+  std::vector<std::string> missing, reasons;
+  std::set<std::string> seen;  // A corpus may be of its own mixture.
+  for (const NeededData& needed : needs.data_sets) {
+    if (!seen.insert(needed.name).second) continue;
+    const auto there = std::ranges::find_if(abilities.data_sets(), [&needed](const v1::DataSet& data) { return data.name() == needed.name; });
+    if (there == abilities.data_sets().end()) {
+      missing.push_back(fmt::format("'{}'", needed.name));
+    } else if (there->sha256() != needed.sha256) {
+      reasons.push_back(fmt::format("has other bytes under the data set '{}': {} instead of {}; import the same files there, or those under another name",
+                                    needed.name, ShortId(there->sha256()), ShortId(needed.sha256)));
+    }
   }
-  return fmt::format("has no data set '{}'; 'longreach data import' or 'longreach data ensure' on its machine brings it", name);
+  if (!missing.empty()) {
+    const bool several = missing.size() > 1;
+    reasons.insert(reasons.begin(), fmt::format("has no data {} {}; 'longreach data import' or 'longreach data ensure' on its machine brings {}",
+                                                several ? "sets" : "set", Join(missing, ", "), several ? "them" : "it"));
+  }
+  return Join(reasons, "; it ");
 }
 
 // A measurement with its metric, length and slice; the fields of a member beside its specification and measurements.
@@ -53,10 +66,7 @@ std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
   if (std::string why = WhyProgramUnable(needs, abilities); !why.empty()) {
     return abilities.build().empty() ? why : fmt::format("{}; its build is {}", why, abilities.build());
   }
-  for (const NeededData& needed : needs.data_sets) {
-    if (std::string why = MissingData(needed, abilities); !why.empty()) return why;
-  }
-  return "";
+  return MissingData(needs, abilities);
 }
 
 bool LacksOnlyData(const Needs& needs, const v1::Abilities& abilities) {

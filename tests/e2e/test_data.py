@@ -209,6 +209,24 @@ def test_what_the_bytes_of_a_data_set_are_not_fails_at_the_first_try_and_blames_
     assert job["failure"].startswith("refused, as any worker would: " + said) and job["failures"] == 1, job
 
 
+def test_all_data_sets_that_are_missing_are_named_at_once_and_none_is_made(home):
+    write(home.path / "a.txt", "a" * 1000)
+    assert data(home, "import", "text", "a.txt", "--name", "pg19").code == 0
+
+    parts = run_cli(home, "run", "nope-tinyllama", "--store", "new.db")
+
+    missing = ["longbench", "proof-pile", "slimpajama", "tinyllama-nope", "tinyllama-rope"]
+    assert parts.code == 4 and not (home.path / "new.db").exists(), parts
+    assert "error: there are no data sets " + ", ".join(f"'{name}'" for name in missing) + " in " in parts.err, parts
+    assert parts.err.splitlines()[1:] == [f"  longreach data import KIND PATH --name {name}" for name in missing], parts
+
+    one = data(home, "ensure", "pg19", "far-rows", "imagenet", "-o", "json")
+    assert one.code == 4 and json.loads(one.err)["error"]["message"].startswith("there is no data set 'imagenet' in "), one
+    assert set(listed(home)) == {"pg19"}, "what could be made is not, while another is missing"
+    there = data(home, "ensure", "pg19", "debian-text", "-o", "json").json()["data_sets"]
+    assert [(entry["data_set"]["name"], entry["made"]) for entry in there] == [("pg19", False), ("debian-text", True)]
+
+
 def sections(text):
     """The lines of a program's help by their heading."""
     found, heading = {}, ""

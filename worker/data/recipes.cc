@@ -62,23 +62,55 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
+namespace {
+
+const Recipe* FindRecipe(const std::string& name) {
+  const auto found = std::ranges::find(kRecipes, name, &Recipe::name);
+  return found == std::end(kRecipes) ? nullptr : &*found;
+}
+
+std::string ImportCommand(const std::string& name) {
+  return fmt::format("longreach data import {} --name {}", FindKnownText(name).has_value() ? "text FILE" : "KIND PATH", name);
+}
+
+absl::Status NotThere(const fs::path& folder, const std::vector<std::string>& names) {
+  std::vector<std::string> recipes, quoted;
+  for (const Recipe& one : kRecipes) recipes.emplace_back(one.name);
+  for (const std::string& name : names) quoted.push_back(fmt::format("'{}'", name));
+  const bool texts = std::ranges::all_of(names, [](const std::string& name) { return FindKnownText(name).has_value(); });
+  const std::string besides = texts ? "" : fmt::format(" ({} can be made without a source)", Join(recipes, " and "));
+  if (names.size() == 1) {
+    return absl::NotFoundError(
+        fmt::format("there is no data set {} in {}; '{}' makes it{}", quoted.front(), folder.string(), ImportCommand(names.front()), besides));
+  }
+  std::string commands;
+  for (const std::string& name : names) commands += fmt::format("\n  {}", ImportCommand(name));
+  return absl::NotFoundError(fmt::format("there are no data sets {} in {}; these commands make them{}:{}", Join(quoted, ", "), folder.string(), besides, commands));
+}
+
+}  // namespace
+
 std::span<const Recipe> Recipes() { return kRecipes; }
+
+absl::Status CheckCanBeHad(const fs::path& folder, std::span<const std::string> names) {
+  std::vector<std::string> missing;
+  for (const std::string& name : names) {
+    const absl::Status there = ReadDataSet(folder, name).status();
+    if (there.ok() || std::ranges::find(missing, name) != missing.end()) continue;
+    if (!absl::IsNotFound(there)) return there;
+    if (FindRecipe(name) == nullptr) missing.push_back(name);
+  }
+  return missing.empty() ? absl::OkStatus() : NotThere(folder, missing);
+}
 
 absl::StatusOr<Manifest> Ensure(const fs::path& folder, const std::string& name, Progress& progress, bool& made) {
   made = false;
   absl::StatusOr<Manifest> there = ReadDataSet(folder, name);
   if (there.status().code() != absl::StatusCode::kNotFound) return there;
-  const auto recipe = std::ranges::find(kRecipes, name, &Recipe::name);
-  if (recipe != std::end(kRecipes)) {
-    made = true;
-    return recipe->make(folder, progress);
-  }
-  const bool text = FindKnownText(name).has_value();
-  std::vector<std::string> names;
-  for (const Recipe& one : kRecipes) names.emplace_back(one.name);
-  return absl::NotFoundError(fmt::format("there is no data set '{}' in {}; 'longreach data import {} --name {}' makes it{}", name, folder.string(),
-                                         text ? "text FILE" : "KIND PATH", name,
-                                         text ? "" : fmt::format(" ({} can be made without a source)", Join(names, " and "))));
+  const Recipe* const recipe = FindRecipe(name);
+  if (recipe == nullptr) return NotThere(folder, {name});
+  made = true;
+  return recipe->make(folder, progress);
 }
 
 }  // namespace longreach::data

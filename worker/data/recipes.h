@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/base/status.h"
 #include "worker/data/manifest.h"
@@ -21,8 +22,12 @@ struct Recipe {
 // Ascending by name.
 std::span<const Recipe> Recipes();
 
+// OK: each of these data sets is there, or has a recipe. NOT_FOUND: all that are neither, at once, each with the command that imports it, and the names of the
+// recipes. Others: one of them is damaged.
+absl::Status CheckCanBeHad(const std::filesystem::path& folder, std::span<const std::string> names);
+
 // The data set of that name, made first if it is not there and there is a recipe for it; `made` says whether it was.
-// NOT_FOUND: neither; the text says how to import it, and names the recipes.
+// NOT_FOUND: neither, as above.
 absl::StatusOr<Manifest> Ensure(const std::filesystem::path& folder, const std::string& name, Progress& progress, bool& made);
 
 }  // namespace longreach::data

@@ -104,7 +104,7 @@ TEST_F(EngineDataTest, AJobGoesToAWorkerThatHasItsModelAndTheTasksOfLongBenchToo
   Announce(without, "novels", 'a');
 
   EXPECT_TRUE(without.Sync().leases().empty());
-  EXPECT_NE(Explained(Job()).find("Worker 'name-of-without' has no data set 'tinyllama'"), std::string::npos) << Explained(Job());
+  EXPECT_NE(Explained(Job()).find("Worker 'name-of-without' has no data sets 'tinyllama', 'bench'; "), std::string::npos) << Explained(Job());
 
   Announce(without, "tinyllama", 'b');
   EXPECT_TRUE(without.Sync().leases().empty());

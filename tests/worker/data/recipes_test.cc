@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "tests/worker/data/support.h"
 #include "worker/data/data_folder.h"
@@ -41,6 +43,22 @@ TEST(RecipesTest, WhatCannotBeMadeSaysHowToImportIt) {
   EXPECT_EQ(other.code(), absl::StatusCode::kNotFound);
   EXPECT_NE(other.message().find("debian-text and far-rows"), std::string::npos) << other;
   EXPECT_FALSE(made);
+}
+
+TEST(RecipesTest, AllThatAreMissingAreToldAtOnceAndNoneIsMade) {
+  testing::TemporaryFolder home;
+  NoProgress progress;
+  bool made = false;
+  EXPECT_OK(CheckCanBeHad(home.path(), std::vector<std::string>{"debian-text", "far-rows"})) << "they can be made";
+
+  const absl::Status several = CheckCanBeHad(home.path(), std::vector<std::string>{"pg19", "debian-text", "enwik8", "pg19"});
+
+  EXPECT_EQ(several, absl::NotFoundError("there are no data sets 'pg19', 'enwik8' in " + home.path().string() +
+                                         "; these commands make them (debian-text and far-rows can be made without a source):\n"
+                                         "  longreach data import KIND PATH --name pg19\n"
+                                         "  longreach data import text FILE --name enwik8"));
+  EXPECT_EQ(CheckCanBeHad(home.path(), std::vector<std::string>{"debian-text", "pg19"}), Ensure(home.path(), "pg19", progress, made).status());
+  EXPECT_TRUE(absl::IsNotFound(ReadDataSet(home.path(), "debian-text").status()));
 }
 
 // Where the brighter half of some rows is: 0 left, 1 right.
