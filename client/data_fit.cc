@@ -4,12 +4,13 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <utility>
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/program_answer.h"
+#include "proto/catalog/catalog.h"
 #include "proto/catalog/encoding_name.h"
 #include "proto/types/sweep_parts.h"
 
@@ -18,7 +19,6 @@ namespace {
 
 // An argument of a command line each. What is beyond is told by the job itself.
 constexpr size_t kMostNeeds = 200;
-constexpr std::chrono::milliseconds kBetweenSignals{100};
 
 // The longest says it for all: what is read is too short for it, or for none.
 template <typename Lengths>
@@ -26,8 +26,51 @@ void AddLongest(const Lengths& from, google::protobuf::RepeatedField<int32_t>& t
   if (!from.empty()) to.Add(*std::ranges::max_element(from));
 }
 
+// What short documents are to it depends on these.
+void AddProtocol(const v1::Evaluation& from, v1::Evaluation& to) {
+  if (!from.has_perplexity_protocol()) return;
+  to.set_perplexity_protocol(from.perplexity_protocol());
+  to.set_stride(from.stride());
+  to.set_position_bins(from.position_bins());
+}
+
+// Of the lengths of images each is a size of its own. A job's ascend.
+void AddAscending(const google::protobuf::RepeatedField<int32_t>& from, google::protobuf::RepeatedField<int32_t>& to) {
+  for (const int32_t length : std::set<int32_t>(from.begin(), from.end())) to.Add(length);
+}
+
+// Of jobs that train a model of their own; without data where those of the task read none. All encodings ask the same, and so does any size of the model, but for
+// one that the trainer itself refuses: what it needs of these to look at the data is said.
+v1::JobSpec NeedOfOwnModel(const v1::SweepSpec& sweep, const std::string& task) {
+  v1::JobSpec job;
+  const catalog::DataTask* const known = catalog::FindDataTask(task);
+  if (known == nullptr || known->experiment != sweep.experiment()) return job;
+  job.set_experiment(sweep.experiment());
+  job.set_data(sweep.data().empty() ? task : sweep.data());
+  job.set_task(task);
+  job.set_encoding("none");
+  v1::Model& asked = *job.mutable_model();
+  asked.set_dropout(0);
+  const v1::Model& model = sweep.model();
+  if (model.has_classes()) asked.set_classes(model.classes());
+  if (model.has_row_delimiter()) asked.set_row_delimiter(model.row_delimiter());
+  if (model.has_count_delimiters()) asked.set_count_delimiters(model.count_delimiters());
+  const v1::Training& training = sweep.training();
+  v1::Training& asked_training = *job.mutable_training();
+  if (training.has_steps()) asked_training.set_steps(training.steps());
+  if (!training.has_steps() || training.steps() > 0) {
+    AddAscending(training.lengths(), *asked_training.mutable_lengths());
+    *asked_training.mutable_mixture() = training.mixture();
+    *asked_training.mutable_mixture_weights() = training.mixture_weights();
+  }
+  AddAscending(sweep.evaluation().lengths(), *job.mutable_evaluation()->mutable_lengths());
+  AddProtocol(sweep.evaluation(), *job.mutable_evaluation());
+  return job;
+}
+
 // `sweep` is without systems. What it leaves out is left out: the job itself looks at what is usual.
 v1::JobSpec NeedOf(const v1::SweepSpec& sweep, const std::string& task, const std::string& encoding) {
+  if (sweep.model().folder().empty()) return NeedOfOwnModel(sweep, task);
   v1::JobSpec job;
   job.set_experiment(sweep.experiment());
   job.set_data(sweep.data());
@@ -51,11 +94,7 @@ v1::JobSpec NeedOf(const v1::SweepSpec& sweep, const std::string& task, const st
   const v1::Evaluation& tests = sweep.evaluation();
   v1::Evaluation& asked_tests = *job.mutable_evaluation();
   AddLongest(tests.lengths(), *asked_tests.mutable_lengths());
-  if (tests.has_perplexity_protocol()) {  // What short documents are to it depends on these.
-    asked_tests.set_perplexity_protocol(tests.perplexity_protocol());
-    asked_tests.set_stride(tests.stride());
-    asked_tests.set_position_bins(tests.position_bins());
-  }
+  AddProtocol(tests, asked_tests);
   if (!tests.longbench().empty()) {
     asked_tests.set_longbench(tests.longbench());
     *asked_tests.mutable_longbench_tasks() = tests.longbench_tasks();
@@ -117,7 +156,8 @@ class Needs {
  private:
   void AddOne(DataNeed need) {
     const auto is_read = [this](const std::string& name) { return read_.contains(name); };
-    if (need.job.model().folder().empty() || !std::ranges::all_of(DataSetsOfNeed(need.job), is_read)) return;
+    const std::vector<std::string> names = DataSetsOfNeed(need.job);
+    if (names.empty() || !std::ranges::all_of(names, is_read)) return;
     if (known_.insert(need.job.SerializeAsString()).second) all_.push_back(std::move(need));
   }
 
@@ -138,24 +178,24 @@ std::vector<DataNeed> DataNeedsOf(const v1::SweepSpec& sweep, const v1::Plan& pl
 }
 
 absl::StatusOr<std::optional<int>> CheckDataFits(Session& session, const v1::SweepSpec& sweep, const v1::Plan& plan, const WorkerOptions& options,
-                                                 const InterruptScope& interrupt) {
+                                                 const InterruptScope& interrupt, std::chrono::milliseconds patience) {
   const std::vector<DataNeed> needs = DataNeedsOf(sweep, plan);
   if (needs.empty()) return std::optional<int>();
   std::vector<std::string> arguments = {"data", "fit"};
   if (!options.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options.data_folder});
   for (const DataNeed& need : needs) arguments.push_back(JsonOfNeed(need.job));
   ASSIGN_OR_RETURN(Process process, StartWorkerProgram(session.environment().binaries, arguments));
-  process.CloseInput();
-  while (!process.WaitFor(kBetweenSignals)) {
-    if (interrupt.count() == 0) continue;
-    process.Kill();
-    return std::optional<int>(interrupt.exit_code());
+  const ProgramAnswer answer = AnswerOf(process, patience, interrupt);
+  if (answer.end == ProgramAnswer::End::kInterrupted) return std::optional<int>(interrupt.exit_code());
+  if (answer.end == ProgramAnswer::End::kGaveUp) {  // One that is slow is not unfit.
+    session.Say(fmt::format("longreach-worker has not said within {} whether the data sets are what the sweep asks of them; each job looks when it begins",
+                            HumanDuration(std::chrono::duration<double>(patience).count())));
+    return std::optional<int>();
   }
-  if (process.exit_code() == kDone) return std::optional<int>();
-  size_t fitting = 0;
-  while (process.ReadLine(std::chrono::milliseconds(0)).has_value()) ++fitting;
+  if (answer.exit_code == kDone) return std::optional<int>();
+  const auto fitting = static_cast<size_t>(std::ranges::count(answer.out, '\n'));
   const std::string words = LastWords(process, "longreach-worker");
-  return Error(CodeOf(process.exit_code()), Printable(WithOwner(needs[std::min(fitting, needs.size() - 1)], words, process.exit_code() == kUsage)), "nothing was submitted");
+  return Error(CodeOf(answer.exit_code), Printable(WithOwner(needs[std::min(fitting, needs.size() - 1)], words, answer.exit_code == kUsage)), "nothing was submitted");
 }
 
 }  // namespace longreach::client

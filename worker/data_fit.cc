@@ -15,8 +15,14 @@ namespace {
 absl::Status CheckFits(const std::filesystem::path& folder, const std::string& job) {
   v1::JobSpec spec;
   if (!google::protobuf::util::JsonStringToMessage(job, &spec).ok()) return absl::InvalidArgumentError(fmt::format("'{}' is no job's specification", job));
-  ASSIGN_OR_RETURN(const trainer::PackSettings settings, agent::SettingsOf(spec));
-  return trainer::CheckPublished(settings, {.folder = folder, .sha256 = ""});
+  ASSIGN_OR_RETURN(trainer::PackSettings settings, agent::SettingsOf(spec));
+  const trainer::DataSource here{.folder = folder, .sha256 = ""};
+  if (!settings.model.folder.empty()) return trainer::CheckPublished(settings, here);
+  // Lengths that are left out are not looked at: a mixture is opened for those to train on, and one token is the least.
+  trainer::PackSettings::Training& training = settings.training;
+  if (training.lengths.empty() && training.mixture.empty()) training.steps = 0;
+  if (training.lengths.empty() && !training.mixture.empty()) training.lengths = {1};
+  return trainer::CheckDataSets(settings, here);
 }
 
 }  // namespace

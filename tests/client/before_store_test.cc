@@ -3,9 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <optional>
+#include <sstream>
 #include <string>
 
+#include "client/data_fit.h"
+#include "client/session.h"
 #include "tests/client/embedded_fixture.h"
 
 namespace longreach::client {
@@ -45,6 +50,72 @@ TEST_F(BeforeStoreTest, DataThatAreNotThereMakeNoStore) {
 
   EXPECT_EQ(Contents("worker.calls"), kCheck + "\ndata ensure enwik8\n");
   EXPECT_FALSE(std::filesystem::exists(store()));
+}
+
+TEST_F(BeforeStoreTest, DataOfAllPartsAreSeenToAtOnce) {
+  SetScheduler(MakesItsFile());
+  SetWorker("if [ \"$1\" = data ]; then exit 4; fi\n");
+  for (const char* name : {"pg19", "longbench"}) fake_.plan.add_data_sets(name);
+
+  EXPECT_EQ(Run({"run", "nope-tinyllama", "--store", store()}).code, kNotFound);
+
+  EXPECT_EQ(Contents("worker.calls"), kCheck + "\ndata ensure longbench pg19\n") << "five parts, of which each has both";
+}
+
+TEST_F(BeforeStoreTest, ADataSetOfAnotherKindIsToldWithItsPlace) {
+  SetScheduler(MakesItsFile());
+  const std::string file = runtime_.Write("sweep.yaml",
+                                          "name: x\n"
+                                          "experiment: language\n"
+                                          "axes: {task: enwik8, encoding: [rope, none], learning_rate: 0.1, seed: 0}\n"
+                                          "training: {lengths: [8, 4]}\n"
+                                          "evaluation: {lengths: 16}\n"
+                                          "systems:\n"
+                                          "  - {name: usual, with: {model: {layers: 2}}}\n"
+                                          "  - {name: other, with: {data: marks}}\n");
+  for (const char* name : {"enwik8", "marks"}) fake_.plan.add_data_sets(name);
+  SetWorker("case \"$*\" in *'data fit'*) echo fits; echo \"error: data: the data set 'marks' is of the kind 'images'\" >&2; exit 2 ;; esac\n");
+
+  const Outcome outcome = Run({"run", file, "--store", store()});
+
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("error: " + file + ":8:"));
+  EXPECT_THAT(outcome.err, HasSubstr("systems.other: data: the data set 'marks' is of the kind 'images'\n  nothing was submitted\n"));
+  const std::string begin = R"({"experiment":"language","task":"enwik8","encoding":"none","data":")";
+  const std::string end = R"(","model":{"dropout":0},"training":{"lengths":[4,8]},"evaluation":{"lengths":[16]}})";
+  EXPECT_EQ(LastLine("worker.calls"), "data fit " + begin + "enwik8" + end + " " + begin + "marks" + end + "\n") << "once for all encodings";
+  EXPECT_FALSE(std::filesystem::exists(store()));
+}
+
+TEST_F(BeforeStoreTest, JobsThatReadNoDataSetsAskForNoLook) {
+  SetScheduler(MakesItsFile());
+  SetReadyWorker("cat >/dev/null\n");
+  fake_.plan.add_data_sets("even_pairs");  // Of another sweep of the store, that is called as a task.
+
+  EXPECT_EQ(Run({"run", "table-b1", "--store", store()}).code, kDone);
+
+  EXPECT_THAT(Contents("worker.calls"), ::testing::Not(HasSubstr("data fit")));
+}
+
+TEST_F(BeforeStoreTest, AWorkerThatDoesNotSayWhetherDataFitIsNotWaitedForForEver) {
+  SetWorker("while :; do :; done\n");
+  v1::SweepSpec sweep;
+  sweep.set_experiment("language");
+  sweep.mutable_axes()->add_task("enwik8");
+  sweep.mutable_axes()->add_encoding("rope");
+  fake_.plan.add_data_sets("enwik8");
+  std::ostringstream said;
+  Environment environment;
+  environment.err = &said;
+  environment.binaries = binaries();
+  Session session(environment, Settings());
+  const InterruptScope interrupt;
+
+  const absl::StatusOr<std::optional<int>> ended = CheckDataFits(session, sweep, fake_.plan, WorkerOptions(), interrupt, std::chrono::milliseconds(0));
+
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_EQ(*ended, std::nullopt) << "the sweep is not refused for it";
+  EXPECT_THAT(said.str(), HasSubstr("longreach-worker has not said within 0 s whether the data sets are what the sweep asks of them; each job looks when it begins\n"));
 }
 
 TEST_F(BeforeStoreTest, DataThatAreNotWhatTheSweepAsksOfThemMakeNoStore) {

@@ -48,6 +48,7 @@ class EmbeddedTest : public ::testing::Test {
     fake_.when_watched = [file = Path("watched")] { std::ofstream(file) << "now"; };
     return "while [ ! -e " + Path("watched") + " ]; do :; done\n";
   }
+  std::filesystem::path binaries() const { return binaries_.path(); }
   std::string store() const { return Path("test.db"); }
   void MakeStore() { binaries_.Write("test.db", "a store"); }
 

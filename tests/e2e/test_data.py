@@ -88,7 +88,8 @@ def test_errors_have_the_exit_codes_and_forms_of_all_commands(home):
     assert data(home, "import", "text", "none.txt", "--name", "b").code == 4
     assert data(home, "check", "none").code == 4
     assert data(home, "ensure", "imagenet").code == 4
-    assert data(home, "show", "a", "0").code == 1  # A text.
+    shown = data(home, "show", "a", "0")
+    assert shown.code == 2 and "is of the kind 'text', and 'images' is needed" in shown.err, shown
     # What lies there is damaged behind our back.
     corpus = home.path / "share/longreach/data/a/corpus.bin"
     corpus.write_bytes(b"b" * 1000)
@@ -194,7 +195,9 @@ def test_a_run_whose_worker_has_other_bytes_ends_and_says_so(home):
 @pytest.mark.parametrize("table, settings, said", [
     ("table-1", ["data=words", "training.lengths=4", "evaluation.lengths=4,9999"], "evaluation.lengths: 9999 bytes are more than the "),
     ("table-3", ["data=marks", "training.lengths=72", "evaluation.lengths=72,506"], "evaluation.lengths: the data set 'marks' has its images at 8x8 "),
-], ids=["text", "images"])
+    ("table-1", ["data=marks", "training.lengths=4", "evaluation.lengths=4"], "data: the data set 'marks' is of the kind 'images', and 'text' is needed"),
+    ("table-3", ["data=words"], "data: the data set 'words' is of the kind 'text', and 'images' is needed"),
+], ids=["text", "images", "images for a text", "a text for images"])
 def test_what_the_bytes_of_a_data_set_are_not_fails_at_the_first_try_and_blames_no_worker(home, table, settings, said):
     write(home.path / "text.txt", "some words " * 100)
     assert data(home, "import", "text", "text.txt", "--name", "words").code == 0
@@ -207,6 +210,35 @@ def test_what_the_bytes_of_a_data_set_are_not_fails_at_the_first_try_and_blames_
     assert run_cli(home, "wait", "last", scheduler=scheduler).code == 1
     (job,) = run_cli(home, "jobs", "last", "-o", "json", scheduler=scheduler).json()["jobs"]
     assert job["failure"].startswith("refused, as any worker would: " + said) and job["failures"] == 1, job
+
+
+OF_ANOTHER_KIND = """
+name: mine
+experiment: language
+data: marks
+axes: {task: enwik8, encoding: [rope, none], learning_rate: 1e-3, seed: 0}
+model: {layers: 1, embedding_dim: 16, heads: 2, mlp_dim: 16}
+training: {steps: 1, batch_size: 1, lengths: 4}
+evaluation: {lengths: [4, 9999], examples: 1}
+"""
+
+
+def test_a_run_says_before_it_makes_a_store_that_data_are_of_another_kind_or_too_short(home):
+    write(home.path / "text.txt", "some words " * 100)
+    assert data(home, "import", "text", "text.txt", "--name", "words").code == 0
+    assert data(home, "import", "synthetic-images", "--name", "marks", "--train", "20", "--valid", "8", "--sizes", "8x8").code == 0
+    write(home.path / "mine.yaml", OF_ANOTHER_KIND)
+
+    kind = run_cli(home, "run", "mine.yaml")
+
+    assert kind.code == 2 and "error: mine.yaml:4:" in kind.err and "data: the data set 'marks' is of the kind 'images', and 'text' is needed\n  nothing was submitted\n" in kind.err, kind
+    short = run_cli(home, "run", "mine.yaml", "--set", "data=words")
+    assert short.code == 2 and "error: mine.yaml:8:" in short.err and "evaluation.lengths: 9999 bytes are more than the " in short.err, short
+    images = run_cli(home, "run", "table-3", "--set", "data=words", "--set", "model.layers=1")  # At the usual lengths, which the sweep does not name.
+    assert images.code == 2 and "error: data: the data set 'words' is of the kind 'text', and 'images' is needed\n" in images.err, images
+    assert not (home.path / "longreach.db").exists()
+    done = run_cli(home, "run", "mine.yaml", "--set", "data=words", "--set", "evaluation.lengths=4")
+    assert done.code == 0, done
 
 
 def test_all_data_sets_that_are_missing_are_named_at_once_and_none_is_made(home):

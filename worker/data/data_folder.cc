@@ -120,13 +120,14 @@ absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const 
 
 absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name, const std::string& sha256, Kind kind) {
   ASSIGN_OR_RETURN(Manifest manifest, ReadDataSet(folder, name));
-  if (manifest.kind != kind) {
-    return absl::FailedPreconditionError(
-        fmt::format("the data set '{}' is of the kind '{}', and '{}' is needed", name, Word(manifest.kind), Word(kind)));
-  }
   if (const std::string own = manifest.Identity(); !sha256.empty() && own != sha256) {
     return absl::FailedPreconditionError(fmt::format("the data set '{}' in {} has other bytes: {} instead of {}", name, folder.string(),
                                                      Short(own), Short(sha256)));
+  }
+  // Behind the identity, of which the kind is a part: what is asked for by that has this kind on every machine.
+  if (manifest.kind != kind) {
+    return absl::InvalidArgumentError(
+        fmt::format("the data set '{}' is of the kind '{}', and '{}' is needed", name, Word(manifest.kind), Word(kind)));
   }
   RETURN_IF_ERROR(CheckWrittenLater(folder, manifest));
   // Of a model's folder what is there is what is read.

@@ -19,8 +19,8 @@ absl::Status CheckName(const std::string& name);
 // The manifest of a data set whose files are there with their sizes. Errors as TextCorpus::Open().
 absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name);
 
-// ReadDataSet(), and refuses one whose identity is not `sha256` (empty: any), that is of another kind, or a model that has files beside those
-// of its import: FAILED_PRECONDITION. DATA_LOSS: a file was written after the import, with other bytes.
+// ReadDataSet(), and refuses one whose identity is not `sha256` (empty: any), or a model that has files beside those of its import: FAILED_PRECONDITION.
+// INVALID_ARGUMENT: it is of another kind, as is every data set with its identity. DATA_LOSS: a file was written after the import, with other bytes.
 absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name, const std::string& sha256, Kind kind);
 
 // What is in the folder, ascending by name. A folder that is not there has nothing in it.

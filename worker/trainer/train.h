@@ -250,7 +250,7 @@ enum class Known { kAll, kBytes };
 absl::Status CheckPublished(const PackSettings& settings, const DataSource& data, Known known = Known::kAll);
 
 // Whether what the identities of data sets stand for is what settings of any kind ask of it, as Train() refuses it. INVALID_ARGUMENT: it is not, and every machine
-// that has these finds the same: windows longer than a text, images that were not imported at a size, and what CheckPublished() finds by kBytes. Others: the data
+// that has these finds the same: data sets of another kind, windows longer than a text, images that were not imported at a size, and what CheckPublished() finds by kBytes. Others: the data
 // sets cannot be used here.
 absl::Status CheckDataSets(const PackSettings& settings, const DataSource& data);
 

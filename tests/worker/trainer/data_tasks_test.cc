@@ -132,7 +132,12 @@ TEST_F(DataTest, RefusesDataThatIsNotThereOrTooShort) {
   settings.data = "elsewhere";
   EXPECT_EQ(Train(RequestOf(settings, 1, "a"), observer).status().code(), absl::StatusCode::kNotFound);
   settings.data = "marks";
-  EXPECT_FALSE(Train(RequestOf(settings, 1, "b"), observer).ok());
+  const absl::Status images = Train(RequestOf(settings, 1, "b"), observer).status();
+  EXPECT_EQ(images, absl::InvalidArgumentError("data: the data set 'marks' is of the kind 'images', and 'text' is needed"));
+  EXPECT_EQ(CheckDataSets(settings, RequestOf(settings, 1, "b2").data), images) << "the kind is in its identity";
+  PackSettings texts = Small("images", "rope", false);
+  texts.data = "words";
+  EXPECT_EQ(CheckDataSets(texts, RequestOf(texts, 1, "b3").data), absl::InvalidArgumentError("data: the data set 'words' is of the kind 'text', and 'images' is needed"));
   settings.data = "words";
   settings.evaluation.lengths = {100'000};
   const absl::Status too_long = Train(RequestOf(settings, 1, "c"), observer).status();

@@ -168,8 +168,27 @@ TEST_F(PublishedTest, WhatTheFolderIsNotIsRefused) {
   EXPECT_THAT(not_that([](PackRequest&) {}), HasSubstr("tokenizer.model: was not imported with the data set 'plain'"));
   std::filesystem::remove(Folder("data") / "plain" / "tokenizer.model");
   EXPECT_THAT(not_that([](PackRequest& r) { r.data.model_sha256 = std::string(64, '0'); }), HasSubstr("has other bytes"));
-  EXPECT_THAT(not_that([](PackRequest& r) { r.settings.data = "plain"; }), HasSubstr("'plain' is of the kind 'model', and 'tokens' is needed"));
-  EXPECT_THAT(not_that([](PackRequest& r) { r.settings.model.folder = "letters"; }), HasSubstr("'letters' is of the kind 'tokens', and 'model' is needed"));
+}
+
+TEST_F(PublishedTest, ADataSetOfAnotherKindIsRefusedAsAnyWorkerWould) {
+  const auto refused = [this](const std::function<void(PackRequest&)>& change) {
+    PackRequest other = RequestOf("plain", "refused");
+    change(other);
+    const std::string said = Refusal(other);
+    for (const Known known : {Known::kAll, Known::kBytes}) EXPECT_EQ(CheckPublished(other.settings, other.data, known), absl::InvalidArgumentError(said));
+    return said;
+  };
+  EXPECT_EQ(refused([](PackRequest& r) { r.settings.data = "plain"; }), "data: the data set 'plain' is of the kind 'model', and 'tokens' is needed");
+  EXPECT_EQ(refused([](PackRequest& r) { r.settings.model.folder = "letters"; }), "model.folder: the data set 'letters' is of the kind 'tokens', and 'model' is needed");
+  EXPECT_EQ(refused([](PackRequest& r) {
+              r.settings.training = {.steps = 3, .batch_size = 1, .lengths = {12}, .warmup_steps = 1, .mixture = {"letters", "plain"}, .mixture_weights = {1, 1}};
+            }),
+            "training.mixture: the data set 'plain' is of the kind 'model', and 'tokens' is needed");
+  PackRequest other_bytes = RequestOf("plain", "refused");
+  other_bytes.settings.data = "plain";
+  other_bytes.data.sha256 = std::string(64, '0');
+  EXPECT_EQ(CheckPublished(other_bytes.settings, other_bytes.data, Known::kBytes).code(), absl::StatusCode::kFailedPrecondition)
+      << "what a lease asks for by its hash may be of the kind elsewhere";
 }
 
 // Vocabularies of one size are many, and the ids of one are other words in another.

@@ -10,6 +10,7 @@
 #include "worker/trainer/llama/published.h"
 #include "worker/trainer/longbench/prompts.h"
 #include "worker/trainer/longbench/truncation.h"
+#include "worker/trainer/problems/named_by.h"
 
 namespace longreach::trainer {
 
@@ -29,7 +30,8 @@ double MeanOf(std::span<const double> values) {
 absl::StatusOr<std::vector<const longbench::Task*>> AskedLongBenchTasks(const PackRequest& request) {
   const PackSettings::Evaluation& tests = request.settings.evaluation;
   ASSIGN_OR_RETURN(const data::Manifest manifest,
-                   data::ReadDataSet(DataSetPlace(request, tests.longbench).parent_path(), tests.longbench, request.data.longbench_sha256, data::Kind::kLongBench));
+                   NamedBy("evaluation.longbench", data::ReadDataSet(DataSetPlace(request, tests.longbench).parent_path(), tests.longbench,
+                                                                     request.data.longbench_sha256, data::Kind::kLongBench)));
   const auto is_asked = [&](std::string_view task) {
     return tests.longbench_tasks.empty() || std::ranges::find(tests.longbench_tasks, task) != tests.longbench_tasks.end();
   };

@@ -15,6 +15,7 @@
 #include "worker/trainer/llama/folder.h"
 #include "worker/trainer/llama/longbench_study.h"
 #include "worker/trainer/problems/llama_texts.h"
+#include "worker/trainer/problems/named_by.h"
 
 namespace longreach::trainer {
 
@@ -64,12 +65,17 @@ absl::Status CheckPositions(const PackSettings& settings, const LlamaConfig& con
   return absl::OkStatus();
 }
 
+absl::StatusOr<data::Manifest> ReadModel(const PackRequest& request) {
+  const std::string& name = request.settings.model.folder;
+  return NamedBy("model.folder", data::ReadDataSet(DataSetPlace(request, name).parent_path(), name, request.data.model_sha256, data::Kind::kModel));
+}
+
 // That config.json is what the model's identity stands for. Whoever imported the model understood it: where it cannot be read it has been damaged since, or was
 // imported by a newer build.
 absl::Status CheckIsWholeHere(const PackRequest& request) {
   const std::string& name = request.settings.model.folder;
   const std::filesystem::path place = DataSetPlace(request, name);
-  ASSIGN_OR_RETURN(const data::Manifest model, data::ReadDataSet(place.parent_path(), name, request.data.model_sha256, data::Kind::kModel));
+  ASSIGN_OR_RETURN(const data::Manifest model, ReadModel(request));
   const auto config = std::ranges::find(model.files, kConfig, &data::FileEntry::name);
   ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(place / kConfig));
   if (config == model.files.end() || config->sha256 != sha256) {
@@ -89,8 +95,7 @@ absl::Status ReadPublished(PackRequest& request) {
   PackSettings::Model& model = request.settings.model;
   if (model.folder.empty()) return absl::OkStatus();
   const std::filesystem::path place = DataSetPlace(request, model.folder);
-  ASSIGN_OR_RETURN(const data::Manifest manifest,
-                   data::ReadDataSet(place.parent_path(), model.folder, request.data.model_sha256, data::Kind::kModel));
+  ASSIGN_OR_RETURN(const data::Manifest manifest, ReadModel(request));
   ASSIGN_OR_RETURN(LlamaConfig config, ReadLlamaConfig(place));
   RETURN_IF_ERROR(CheckVocabulary(config));
   config.nope = manifest.nope;

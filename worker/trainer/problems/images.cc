@@ -10,6 +10,7 @@
 #include "worker/data/image_set.h"
 #include "worker/trainer/engine/batch.h"
 #include "worker/trainer/problems/kinds.h"
+#include "worker/trainer/problems/named_by.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/random/random_stream.h"
 
@@ -137,7 +138,7 @@ class Images final : public Problem {
 absl::StatusOr<std::unique_ptr<Problem>> MakeImages(const PackSettings& settings, const DataSource* data) {
   std::optional<data::ImageSet> set;
   if (data != nullptr) {
-    ASSIGN_OR_RETURN(set, data::ImageSet::Open(data->folder, settings.data, data->sha256));
+    ASSIGN_OR_RETURN(set, NamedBy("data", data::ImageSet::Open(data->folder, settings.data, data->sha256)));
   }
   auto problem = std::make_unique<Images>(settings, std::move(set));
   RETURN_IF_ERROR(problem->Check());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/base/text.h"
+#include "worker/trainer/problems/named_by.h"
 #include "worker/trainer/problems/tokens_of_model.h"
 
 namespace longreach::trainer {
@@ -51,7 +52,7 @@ absl::StatusOr<LlamaTexts> LlamaTexts::Open(const PackSettings& settings, const 
     ASSIGN_OR_RETURN(texts.splits_, TextSplits::Open(of_data, data, 1));
     return texts;
   }
-  ASSIGN_OR_RETURN(texts.corpus_, data::TokenCorpus::Open(data->folder, settings.data, data->sha256));
+  ASSIGN_OR_RETURN(texts.corpus_, NamedBy("data", data::TokenCorpus::Open(data->folder, settings.data, data->sha256)));
   RETURN_IF_ERROR(CheckTokens(of_data, *texts.corpus_));
   return texts;
 }

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "proto/base/text.h"
+#include "worker/trainer/problems/named_by.h"
 #include "worker/trainer/random/sampling.h"
 
 namespace longreach::trainer {
@@ -16,7 +17,7 @@ constexpr int64_t kStandInBytes = 1 << 22;
 absl::StatusOr<TextSplits> TextSplits::Open(const PackSettings& settings, const DataSource* data, int more) {
   TextSplits splits;
   if (data != nullptr) {
-    ASSIGN_OR_RETURN(splits.corpus_, data::TextCorpus::Open(data->folder, settings.data, data->sha256));
+    ASSIGN_OR_RETURN(splits.corpus_, NamedBy("data", data::TextCorpus::Open(data->folder, settings.data, data->sha256)));
   } else {
     std::vector<uint32_t> words(kStandInBytes);
     FillWords({.key = 0, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = 0}, 0, words);
