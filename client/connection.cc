@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "client/errors.h"
+#include "client/no_answer.h"
 #include "client/output/text.h"
 #include "longreach/v1/worker.grpc.pb.h"
 #include "proto/access/channel.h"
+#include "proto/access/turned_away.h"
 #include "proto/base/sha256.h"
 #include "proto/types/wire_limits.h"
 
@@ -20,27 +24,18 @@ namespace {
 // As a scheduler says it of its store's disk.
 constexpr const char* kDiskIsFull = "the disk is full";
 
-absl::Status NoScheduler(const std::string& address, bool tls, const std::shared_ptr<grpc::Channel>& channel) {
-  if (tls) {
-    // The channel's state does not say why; a call does.
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
-    v1::GetInfoResponse ignored;
-    const grpc::Status status = v1::Longreach::NewStub(channel)->GetInfo(&context, v1::GetInfoRequest(), &ignored);
-    for (const char* far : {"Connection refused", "DNS resolution failed", "No route to host", "Network is unreachable"}) {
-      if (status.error_message().find(far) == std::string::npos) continue;
-      return Error(absl::StatusCode::kUnavailable, fmt::format("no scheduler at {}: {}", Printable(address), far),
-                   "start one with 'longreach-scheduler --store FILE', or name another with --scheduler HOST:PORT");
-    }
-    return Error(absl::StatusCode::kUnavailable,
-                 fmt::format("no TLS with a scheduler at {}: {}", Printable(address), Printable(status.error_message())),
-                 "is it there, does it speak TLS, is --ca its authority, is its certificate for this name, and are that one and yours still good? "
-                 "its log says whom it refused and why");
-  }
-  return Error(
-      absl::StatusCode::kUnavailable, fmt::format("no scheduler at {}", Printable(address)),
-      "start one with 'longreach-scheduler --store FILE', name another with --scheduler HOST:PORT, or open a store "
-      "with --store FILE; one that speaks TLS needs --ca FILE\n'longreach run SPEC' needs none");
+// OK: it has just been reached after all. The channel's state does not say why it was not, a call does.
+absl::Status NoScheduler(const std::string& address, bool tls, const std::shared_ptr<grpc::Channel>& channel, std::chrono::milliseconds patience) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::min(patience, std::chrono::milliseconds(500)));
+  v1::GetInfoResponse ignored;
+  const grpc::Status status = v1::Longreach::NewStub(channel)->GetInfo(&context, v1::GetInfoRequest(), &ignored);
+  if (channel->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY) return absl::OkStatus();
+  const access::ConnectEnd end = access::ConnectEndOf(status.error_message());
+  std::optional<uint64_t> connections;
+  if (end == access::ConnectEnd::kTurnedAway) connections = ConnectionsOfFullScheduler(address);
+  return NoAnswer({.address = address, .tls = tls, .timed_out = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED, .end = end,
+                   .connections = connections, .grpc_text = status.error_message()});
 }
 
 }  // namespace
@@ -67,11 +62,11 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   const auto end = std::chrono::system_clock::now() + patience;
   grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
   while (state != GRPC_CHANNEL_READY) {
-    if (state == GRPC_CHANNEL_SHUTDOWN) return NoScheduler(address, tls, channel);
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && access::IsThisMachine(address)) {
-      return NoScheduler(address, tls, channel);
+    const bool refused = state == GRPC_CHANNEL_SHUTDOWN || (state == GRPC_CHANNEL_TRANSIENT_FAILURE && access::IsThisMachine(address));
+    if (refused || !channel->WaitForStateChange(state, end)) {
+      RETURN_IF_ERROR(NoScheduler(address, tls, channel, patience));
+      break;
     }
-    if (!channel->WaitForStateChange(state, end)) return NoScheduler(address, tls, channel);
     state = channel->GetState(/*try_to_connect=*/true);
   }
   return std::unique_ptr<Connection>(new Connection(address, channel));

@@ -24,7 +24,7 @@ class Connection {
 
   // Waits until the scheduler answers the first bytes: at most 3 s, and not at all where this machine
   // refuses.
-  // UNAVAILABLE: "no scheduler at ADDRESS", or none that this client and TLS agree with.
+  // UNAVAILABLE: "no scheduler at ADDRESS", one that takes no more connections, or none that this client and TLS agree with (no_answer.h).
   // FAILED_PRECONDITION: credentials that cannot be used.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(
       const std::string& address, const access::CredentialFiles& files, std::chrono::milliseconds patience = std::chrono::seconds(3));

@@ -15,7 +15,7 @@
 #include "proto/base/build_info.h"
 #include "proto/types/wire_limits.h"
 #include "scheduler/service/access/gate.h"
-#include "scheduler/service/access/tcp_listener.h"
+#include "scheduler/service/access/listener.h"
 #include "scheduler/service/client_handlers.h"
 #include "scheduler/service/event_log.h"
 #include "scheduler/service/health/health.pb.h"
@@ -136,8 +136,8 @@ struct Server::Parts {
   std::unique_ptr<ClientHandlers> client;
   std::unique_ptr<WorkerHandlers> worker;
   std::unique_ptr<ArtifactHandlers> artifacts;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;  // Of TCP; a Unix socket is its owner's alone.
-  std::unique_ptr<TcpListener> listener;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+  std::unique_ptr<Listener> listener;
   std::unique_ptr<grpc::Server> grpc;
   std::string address;   // As it says in its first line.
   std::string found_at;  // As who finds the store is told.
@@ -260,17 +260,16 @@ absl::Status Server::Parts::Listen(const ListenAddress& at, const std::shared_pt
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   SetUp(builder);
-  int port = 0;
+  Listener::Options listening{.max_connections = AffordableConnections(kMaxConnections), .tls = tls != nullptr};
+  // Whoever comes to a Unix socket is its owner.
+  if (at.socket.empty() && (tls != nullptr || tokens != nullptr)) listening.strangers = &strangers;
+  ASSIGN_OR_RETURN(listener, Listener::Open(at, listening, cuts));
+  const int port = listener->port();
+  acceptor = builder.experimental().AddExternalConnectionAcceptor(grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   if (at.socket.empty()) {
-    const bool gated = tls != nullptr || tokens != nullptr;
-    ASSIGN_OR_RETURN(listener, TcpListener::Open(at, {.max_connections = AffordableConnections(kMaxConnections), .strangers = gated ? &strangers : nullptr}, cuts));
-    port = listener->port();
-    acceptor = builder.experimental().AddExternalConnectionAcceptor(grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> witnesses;
     witnesses.push_back(listener->Witness());
     builder.experimental().SetInterceptorCreators(std::move(witnesses));
-  } else {
-    builder.AddListeningPort(at.text, credentials);
   }
   builder.RegisterService(client.get());
   builder.RegisterService(worker.get());
@@ -282,7 +281,7 @@ absl::Status Server::Parts::Listen(const ListenAddress& at, const std::shared_pt
   for (const char* service : {"longreach.v1.Longreach", "longreach.v1.Worker", "longreach.v1.Artifacts"}) {
     grpc->GetHealthCheckService()->SetServingStatus(service, true);
   }
-  if (listener != nullptr) listener->Start(*acceptor);
+  listener->Start(*acceptor);
   socket = at.socket;
   address = socket.empty() ? fmt::format("{}:{}", at.text.substr(0, at.text.rfind(':')), port) : at.text;
   found_at = FoundAt(at, port);

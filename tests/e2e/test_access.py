@@ -436,8 +436,10 @@ def test_connections_have_a_limit_and_leave_room_again(home):
     taken = [socket.create_connection((host, int(port)), timeout=harness.PATIENCE_S) for _ in range(150)]
     until(lambda: len(os.listdir(f"/proc/{scheduler.pid}/fd")) >= 300, "all are taken")
     with socket.create_connection((host, int(port)), timeout=harness.PATIENCE_S) as late:
-        assert late.recv(1) == b"", "it was closed"
-    until(lambda: any("there are 150 already" in line for line in refusals(scheduler)), "the refusal is logged")
+        assert late.makefile("rb").read() == b"\x15\x03\x01\x00\x02\x02\x50", "TLS's alert internal_error, and the end"
+    until(lambda: any("there are 150 already" in line and "ulimit -n" in line for line in refusals(scheduler)), "the refusal is logged")
+    told = run_cli(home, "sweeps", *certificates.flags("reader"), scheduler=scheduler)
+    assert told.code == 3 and f"the scheduler at {scheduler.address} takes no more connections" in told.err and "no scheduler" not in told.err, told
     for connection in taken:
         connection.close()
 
@@ -446,3 +448,45 @@ def test_connections_have_a_limit_and_leave_room_again(home):
             return code_of(lambda: messages("api_grpc").LongreachStub(channel).ListSweeps(messages("api").ListSweepsRequest(), timeout=20))[0]
 
     until(lambda: answers() == grpc.StatusCode.OK, "there is room again")
+
+
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+def test_one_connection_too_many_is_told_so_and_the_scheduler_goes_on(home, kind):
+    listen = f"unix:{home.path}/full.sock" if kind == "unix" else "127.0.0.1:0"
+    # Of 64 descriptors half are for connections, and each takes two.
+    scheduler = harness.Process(home, "scheduler", ["bash", "-c", f"ulimit -n 64; exec {BIN}/longreach-scheduler --store {home.path}/l.db --listen {listen}"])
+    scheduler.address = scheduler.next_line().removeprefix("listening on ")
+
+    def connect():
+        if kind == "unix":
+            one = socket.socket(socket.AF_UNIX)
+            one.settimeout(harness.PATIENCE_S)
+            one.connect(listen.removeprefix("unix:"))
+            return one
+        host, _, port = scheduler.address.rpartition(":")
+        return socket.create_connection((host, int(port)), timeout=harness.PATIENCE_S)
+
+    def turned_away():
+        with connect() as late:
+            said = late.makefile("rb").read().decode()
+        assert said.startswith("HTTP/1.1 503 ") and "this longreach-scheduler has 16 connections, and takes no more" in said, said
+
+    def open_files():
+        return len(os.listdir(f"/proc/{scheduler.pid}/fd"))
+
+    taken = [connect() for _ in range(16)]
+    turned_away()
+    when_full = open_files()
+    for _ in range(40):  # More than it has descriptors: none of these may keep one.
+        turned_away()
+    until(lambda: open_files() <= when_full, "nothing is left of those who were turned away")
+    told = run_cli(home, "sweeps", scheduler=scheduler)
+    assert told.code == 3 and f"the scheduler at {scheduler.address} has 16 connections, and takes no more" in told.err, told
+    assert "ulimit -n" in told.err and "no scheduler" not in told.err, told
+    assert any("there are 16 already, and no more are taken" in line for line in refusals(scheduler))
+    if harness.HAS_WORKER:
+        worker = Worker(home, scheduler)
+        until(lambda: "it is there and has as many connections as it takes" in worker.log(), "the worker's log says it too")
+    for connection in taken:
+        connection.close()
+    until(lambda: run_cli(home, "sweeps", scheduler=scheduler).code == 0, "there is room again")

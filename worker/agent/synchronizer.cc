@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "proto/access/turned_away.h"
 #include "worker/agent/log.h"
 #include "worker/agent/transfers.h"
 
@@ -132,8 +133,9 @@ void Synchronizer::OnDone(const std::shared_ptr<Call>& call) {
   }
   if (!std::exchange(lost_, true)) {
     const std::string own = handlers_.own_trouble();
-    LogWarning(fmt::format("no answer from the scheduler at {} ({}); {}{}trying again until there is one", address_,
-                           call->status.error_message(), own, own.empty() ? "" : "; "));
+    const std::string_view meaning = access::MeaningOf(access::ConnectEndOf(call->status.error_message()));
+    LogWarning(fmt::format("no answer from the scheduler at {} ({}{}{}); {}{}trying again until there is one", address_, call->status.error_message(),
+                           meaning.empty() ? "" : ": ", meaning, own, own.empty() ? "" : "; "));
   }
   away_ = true;
   CallAfter(backoff_.Next());

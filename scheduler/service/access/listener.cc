@@ -1,4 +1,4 @@
-#include "scheduler/service/access/tcp_listener.h"
+#include "scheduler/service/access/listener.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +19,10 @@
 #include <cstring>
 #include <utility>
 
+#include "proto/access/turned_away.h"
 #include "scheduler/service/access/tcp_traffic.h"
 #include "scheduler/service/access/tls.h"
+#include "scheduler/service/limits.h"
 
 namespace longreach::service {
 namespace {
@@ -27,14 +30,17 @@ namespace {
 constexpr int kBacklog = 1024;
 constexpr int kPauseMs = 100;            // After a connection could not be taken.
 constexpr size_t kOtherDescriptors = 256;  // For the store, files under way and gRPC itself.
+constexpr size_t kMostUnread = 16 << 10;  // Of a connection that is not taken: HTTP/2's first frames or a ClientHello are in it many times.
 // How often connections are looked at on which something comes.
 constexpr std::chrono::milliseconds kInspectEvery{50};
 // Told once, then armed again when it was looked at. The end is told without being asked for.
 constexpr uint32_t kSomethingCame = EPOLLIN | EPOLLONESHOT;
+constexpr uint32_t kEndAlone = EPOLLONESHOT;
 
-// "ipv4:10.0.0.7:4242" or "ipv6:%5Bfe80::1%252%5D:4242", as gRPC writes a peer.
+// "ipv4:10.0.0.7:4242", "ipv6:%5Bfe80::1%252%5D:4242" or "unix:", as gRPC writes a peer.
 std::string PeerText(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_UNIX) return "unix:";
   if (address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
     inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
@@ -71,9 +77,9 @@ size_t AffordableConnections(size_t wanted) {
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? AffordableConnections(wanted, limit.rlim_cur) : wanted;
 }
 
-class TcpListener::WitnessFactory final : public grpc::experimental::ServerInterceptorFactoryInterface {
+class Listener::WitnessFactory final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  explicit WitnessFactory(TcpListener& listener) : listener_(listener) {}
+  explicit WitnessFactory(Listener& listener) : listener_(listener) {}
   // Is asked for every call that came past the gate, and wants to see none of them.
   grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* call) override {
     listener_.Admit(call->server_context()->peer());
@@ -81,15 +87,15 @@ class TcpListener::WitnessFactory final : public grpc::experimental::ServerInter
   }
 
  private:
-  TcpListener& listener_;
+  Listener& listener_;
 };
 
-std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> TcpListener::Witness() {
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> Listener::Witness() {
   return std::make_unique<WitnessFactory>(*this);
 }
 
-absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Open(const ListenAddress& address, const Options& options, Refusals& cuts) {
-  auto listener = std::unique_ptr<TcpListener>(new TcpListener(options, cuts));
+absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const ListenAddress& address, const Options& options, Refusals& cuts) {
+  auto listener = std::unique_ptr<Listener>(new Listener(options, cuts));
   listener->new_ones_ = epoll_create1(EPOLL_CLOEXEC);
   listener->standing_ = epoll_create1(EPOLL_CLOEXEC);
   listener->stop_ = eventfd(0, EFD_CLOEXEC);
@@ -98,11 +104,11 @@ absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Open(const ListenAddre
   }
   Watch(listener->new_ones_, listener->stop_, EPOLLIN);  // Never read: both threads hear of it.
   Watch(listener->standing_, listener->stop_, EPOLLIN);
-  RETURN_IF_ERROR(listener->Listen(address));
+  RETURN_IF_ERROR(address.socket.empty() ? listener->Listen(address) : listener->ListenOnSocket(address));
   return listener;
 }
 
-absl::Status TcpListener::Listen(const ListenAddress& address) {
+absl::Status Listener::Listen(const ListenAddress& address) {
   const auto error = [&address](std::string_view what) {
     return absl::FailedPreconditionError(fmt::format("cannot listen on {}: {}", address.text, what));
   };
@@ -141,12 +147,30 @@ absl::Status TcpListener::Listen(const ListenAddress& address) {
   return listening_.empty() ? error(why) : absl::OkStatus();
 }
 
-void TcpListener::Start(grpc::experimental::ExternalConnectionAcceptor& to) {
+absl::Status Listener::ListenOnSocket(const ListenAddress& address) {
+  const std::string path = address.socket.string();
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  // A longer one was refused when the address was read.
+  if (path.size() >= sizeof local.sun_path) return absl::InternalError(fmt::format("cannot listen on {}: the path is too long", address.text));
+  std::memcpy(local.sun_path, path.data(), path.size());
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0 || bind(socket, reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0 || listen(socket, kBacklog) != 0) {
+    const std::string why = std::strerror(errno);
+    if (socket >= 0) close(socket);
+    return absl::FailedPreconditionError(fmt::format("cannot listen on {}: {}; choose another address with --listen", address.text, why));
+  }
+  listening_.push_back(socket);
+  Watch(new_ones_, socket, EPOLLIN);
+  return absl::OkStatus();
+}
+
+void Listener::Start(grpc::experimental::ExternalConnectionAcceptor& to) {
   taking_ = std::thread([this, &to] { TakeConnections(to); });
   watching_ = std::thread([this] { WatchConnections(); });
 }
 
-void TcpListener::Stop() {
+void Listener::Stop() {
   if (taking_.joinable()) {
     const uint64_t one = 1;
     if (write(stop_, &one, sizeof one) != sizeof one) std::abort();
@@ -157,7 +181,7 @@ void TcpListener::Stop() {
   listening_.clear();
 }
 
-TcpListener::~TcpListener() {
+Listener::~Listener() {
   Stop();
   for (const auto& [watched, connection] : connections_.Lock()->watched) close(watched);
   if (stop_ >= 0) close(stop_);
@@ -165,7 +189,7 @@ TcpListener::~TcpListener() {
   if (standing_ >= 0) close(standing_);
 }
 
-void TcpListener::TakeConnections(grpc::experimental::ExternalConnectionAcceptor& to) {
+void Listener::TakeConnections(grpc::experimental::ExternalConnectionAcceptor& to) {
   epoll_event events[16];
   while (true) {
     const int count = epoll_wait(new_ones_, events, std::size(events), -1);
@@ -176,7 +200,7 @@ void TcpListener::TakeConnections(grpc::experimental::ExternalConnectionAcceptor
   }
 }
 
-void TcpListener::WatchConnections() {
+void Listener::WatchConnections() {
   epoll_event events[64];
   auto next = std::chrono::steady_clock::now();
   while (true) {
@@ -197,7 +221,7 @@ void TcpListener::WatchConnections() {
   }
 }
 
-void TcpListener::Accept(int listening, grpc::experimental::ExternalConnectionAcceptor& to) {
+void Listener::Accept(int listening, grpc::experimental::ExternalConnectionAcceptor& to) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   const int socket = accept4(listening, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -211,27 +235,44 @@ void TcpListener::Accept(int listening, grpc::experimental::ExternalConnectionAc
   }
   const std::string peer = PeerText(address);
   const int watched = fcntl(socket, F_DUPFD_CLOEXEC, 0);
-  const bool room = watched >= 0 && connections_.Lock()->watched.size() < options_.max_connections;
-  if (!room) {
-    cuts_.Add(fmt::format("connection from {}: there are {} already, and no more are taken", peer, options_.max_connections));
+  const size_t standing = connections_.Lock()->watched.size();
+  if (watched < 0 || standing >= options_.max_connections) {
+    const bool scarce = watched < 0 || options_.max_connections < kMaxConnections;
+    cuts_.Add(fmt::format("connection from {}: there are {} already, and no more are taken{}", peer, standing,
+                          scarce ? "; a higher limit of open files (LimitNOFILE, ulimit -n) has room for more" : ""));
     if (watched >= 0) close(watched);
-    close(socket);
+    TurnAway(socket, standing);
     return;
   }
-  const int on = 1;
-  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const bool tcp = address.ss_family != AF_UNIX;
+  if (tcp) {
+    const int on = 1;
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
   {
     auto connections = connections_.Lock();
     connections->watched[watched] = {.peer = peer, .since = std::chrono::steady_clock::now()};
-    connections->by_peer.emplace(peer, watched);
+    if (tcp) connections->by_peer.emplace(peer, watched);
   }
-  Watch(standing_, watched, kSomethingCame);
+  Watch(standing_, watched, tcp ? kSomethingCame : kEndAlone);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
   parameters.fd = socket;
   to.HandleNewConnection(&parameters);
 }
 
-void TcpListener::End(int watched) {
+// At once and for good: nothing of whoever is refused stays, not even a descriptor, however many come. A new connection has room for so
+// few bytes.
+void Listener::TurnAway(int socket, size_t connections) const {
+  // Closed with something unread, a connection is reset, and what was said before might be lost with it. Who has sent more than any
+  // caller's first bytes may lose it.
+  char unread[kMostUnread];
+  recv(socket, unread, sizeof unread, MSG_DONTWAIT);
+  const std::string told = options_.tls ? access::FullAlert() : access::FullAnswer(connections);
+  if (send(socket, told.data(), told.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) shutdown(socket, SHUT_WR);
+  close(socket);
+}
+
+void Listener::End(int watched) {
   Connection ended;
   {
     auto connections = connections_.Lock();
@@ -241,7 +282,8 @@ void TcpListener::End(int watched) {
     connections->watched.erase(found);
     // The same peer may be back already, over another descriptor.
     const auto [first, last] = connections->by_peer.equal_range(ended.peer);
-    connections->by_peer.erase(std::find_if(first, last, [watched](const auto& one) { return one.second == watched; }));
+    const auto of_this = std::find_if(first, last, [watched](const auto& one) { return one.second == watched; });
+    if (of_this != last) connections->by_peer.erase(of_this);
   }
   counts_.Forget(ended.peer);
   accounts_.erase(watched);
@@ -253,13 +295,13 @@ void TcpListener::End(int watched) {
                                       tls.empty() ? "" : fmt::format("; TLS failed meanwhile: {}", tls)));
 }
 
-void TcpListener::Admit(const std::string& peer) {
+void Listener::Admit(const std::string& peer) {
   auto connections = connections_.Lock();
   const auto [first, last] = connections->by_peer.equal_range(peer);
   for (auto one = first; one != last; ++one) connections->watched[one->second].admitted = true;
 }
 
-void TcpListener::Inspect(int watched) {
+void Listener::Inspect(int watched) {
   std::string peer;
   bool admitted = false;
   {
@@ -277,7 +319,7 @@ void TcpListener::Inspect(int watched) {
   if (const std::string why = Excess(*sent); !why.empty()) Cut(watched, why);
 }
 
-void TcpListener::Cut(int watched, const std::string& why) {
+void Listener::Cut(int watched, const std::string& why) {
   auto connections = connections_.Lock();
   Connection& connection = connections->watched[watched];
   connection.cut = true;

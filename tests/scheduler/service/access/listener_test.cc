@@ -1,4 +1,4 @@
-#include "scheduler/service/access/tcp_listener.h"
+#include "scheduler/service/access/listener.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

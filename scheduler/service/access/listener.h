@@ -1,5 +1,6 @@
-// Takes TCP connections, of which there is a limit, and hands them to gRPC. So it knows from where a connection came over which no
-// call was admitted (a stranger's, one that failed to agree on TLS, one too many) and cuts those that send too much.
+// Takes connections, of which there is a limit, and hands them to gRPC. One too many is told so before it is closed, and gRPC's own
+// listener, once it found no file descriptor left, would take none ever again. Of TCP it also knows from where a connection came over
+// which no call was admitted (a stranger's, one that failed to agree on TLS), and it cuts those that send too much.
 #pragma once
 
 #include <grpcpp/server_builder.h>
@@ -27,20 +28,21 @@ size_t AffordableConnections(size_t wanted, size_t open_files);
 // By what this process may open.
 size_t AffordableConnections(size_t wanted);
 
-class TcpListener {
+class Listener {
  public:
   struct Options {
     size_t max_connections = 0;
-    // Is told of connections that ended without an admitted call. Null: nobody is.
+    bool tls = false;  // What callers speak, so what one too many is told in.
+    // Is told of connections over TCP that ended without an admitted call. Null: nobody is.
     Refusals* strangers = nullptr;
   };
-  // Listens on every address that the host's name stands for. FAILED_PRECONDITION: it cannot.
-  static absl::StatusOr<std::unique_ptr<TcpListener>> Open(const ListenAddress& address, const Options& options, Refusals& cuts);
-  ~TcpListener();
+  // Listens on the socket, or on every address that the host's name stands for. FAILED_PRECONDITION: it cannot.
+  static absl::StatusOr<std::unique_ptr<Listener>> Open(const ListenAddress& address, const Options& options, Refusals& cuts);
+  ~Listener();
 
-  int port() const { return port_; }
+  int port() const { return port_; }  // 0 of a Unix socket.
 
-  // Notes which connections had an admitted call. For the server's builder; the listener outlives the server.
+  // Notes which connections over TCP had an admitted call. For the server's builder; the listener outlives the server.
   std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> Witness();
 
   // Once the server runs. `to` outlives the listener.
@@ -57,15 +59,17 @@ class TcpListener {
   };
   struct Connections {
     std::map<int, Connection> watched;  // By a second descriptor of the same socket, which tells when it has ended.
-    std::unordered_multimap<std::string, int> by_peer;  // Several where this machine has several addresses.
+    std::unordered_multimap<std::string, int> by_peer;  // Several where this machine has several addresses. None of a Unix socket, where all are one peer.
   };
   class WitnessFactory;
 
-  TcpListener(const Options& options, Refusals& cuts) : options_(options), cuts_(cuts) {}
+  Listener(const Options& options, Refusals& cuts) : options_(options), cuts_(cuts) {}
   absl::Status Listen(const ListenAddress& address);
+  absl::Status ListenOnSocket(const ListenAddress& address);
   void TakeConnections(grpc::experimental::ExternalConnectionAcceptor& to);
   void WatchConnections();
   void Accept(int listening, grpc::experimental::ExternalConnectionAcceptor& to);
+  void TurnAway(int socket, size_t connections) const;
   void End(int watched);
   void Admit(const std::string& peer);
   // Looks at a connection on which something came, and cuts it if that was too much.
