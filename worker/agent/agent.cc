@@ -61,6 +61,7 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::unique_ptr<
                      .own_trouble = [this] { return channels_->OwnTrouble(); }}),
       leave_timer_(io),
       waiting_timer_(io),
+      log_timer_(io),
       trainers_(io, {.binary = options_.binary,
                      .cuda = options_.cuda,
                      .cuda_plugin = options_.cuda_plugin,
@@ -178,8 +179,8 @@ bool Agent::IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& 
   return false;
 }
 
-bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response) {
-  if (!IsOfOurStore(sent, response.store())) return false;
+Synchronizer::Next Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response) {
+  if (!IsOfOurStore(sent, response.store())) return Synchronizer::Next::kAfterPause;
   transfers_.inbox().SetFolder(response.inbox());
   bool changed = false;
   for (const v1::HeldAttempt& held : sent.held()) {
@@ -211,7 +212,8 @@ bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::Synchronize
   }
   LeaveIfIdle(sent, response);
   if (sent.leaving() && outbox_.reports().empty()) End(ends_with_);
-  return changed;
+  if (changed) return Synchronizer::Next::kAtOnce;
+  return AwaitsLogs() ? Synchronizer::Next::kAtNews : Synchronizer::Next::kAfterPause;
 }
 
 bool Agent::Follow(const v1::Directive& directive) {
@@ -222,6 +224,7 @@ bool Agent::Follow(const v1::Directive& directive) {
     Drop(attempt, "the scheduler dropped it");
     return true;
   }
+  FollowLog(*attempt, directive);
   bool changed = false;
   v1::ToTrainer message;
   for (const std::string& job : directive.dropped_jobs()) {
@@ -397,6 +400,7 @@ void Agent::End(absl::Status status) {
   synchronizer_.Stop();
   leave_timer_.cancel();
   waiting_timer_.cancel();
+  log_timer_.cancel();
   for (const auto& [number, attempt] : attempts_) {
     attempt->transfers.request_stop();
     attempt->checkpoint_upload.request_stop();

@@ -94,7 +94,7 @@ class Agent {
 
   // agent.cc: what the scheduler is told and says.
   v1::SynchronizeRequest MakeRequest() const;
-  bool OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
+  Synchronizer::Next OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
   bool IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& store);
   bool Follow(const v1::Directive& directive);
   void AddReports(v1::SynchronizeRequest& request) const;
@@ -155,6 +155,13 @@ class Agent {
   // `write`, and once more when the disk is full and what is kept for later has made room.
   absl::Status WithRoom(const std::function<absl::Status()>& write) const;
 
+  // agent_logs.cc: what is printed.
+  void FollowLog(Attempt& attempt, const v1::Directive& directive);
+  void ReadLogs();
+  void BeginReading(const AttemptPtr& attempt);
+  // One that is asked for is being read for the first time.
+  bool AwaitsLogs() const;
+
   // agent_files.cc: what goes to and comes from the scheduler's disk.
   void BeginFetch(const AttemptPtr& attempt);
   void BeginCheckpointUpload(const AttemptPtr& attempt);
@@ -213,6 +220,7 @@ class Agent {
   boost::asio::steady_timer leave_timer_;
   std::chrono::steady_clock::time_point trainers_for_all_at_;  // When each attempt that waits last had a trainer to expect.
   boost::asio::steady_timer waiting_timer_;
+  boost::asio::steady_timer log_timer_;
 
   TrainerProcesses trainers_;
   std::vector<std::unique_ptr<TrainerSlot>> slots_;  // As many as options_.packs. The first is never cold once started.

@@ -1,6 +1,7 @@
 // What the agent knows of one attempt while it holds it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -29,6 +30,17 @@ struct FileToHandIn {
   std::string job = "";  // Whose file it is; empty: all members'.
 };
 
+// What the scheduler asks for of what an attempt prints, for as long as it does (Directive.log_from).
+struct AskedLog {
+  uint64_t from = 0;  // By the newest directive.
+  // What the next calls say of it, from there on; nothing: it was not read yet.
+  std::optional<v1::AttemptLog> part = {};
+  bool reading = false;
+  std::chrono::steady_clock::time_point due = {};  // When it is read next, once the scheduler has what was read before.
+
+  bool owes() const { return part && !part->text().empty(); }
+};
+
 //   kFetching --files there--> kReady --the trainer is free--> kTraining --ended--> kHandingIn --files stored--> a report
 struct Attempt {
   enum class Stage { kFetching, kReady, kTraining, kHandingIn };
@@ -54,6 +66,9 @@ struct Attempt {
   double steps_per_second = 0;
   AttemptPhase phase = AttemptPhase::kStarting;
   std::deque<v1::ProgressPoint> points;  // Not acknowledged yet.
+
+  std::optional<AskedLog> log;  // Nothing: nobody asks.
+  std::chrono::steady_clock::time_point log_read_at;
 
   // Written by this attempt and still on disk, the newest last.
   std::deque<Checkpoint> checkpoints;

@@ -18,6 +18,8 @@ namespace {
 constexpr std::chrono::seconds kDeadline{15};
 // Between calls that change nothing and are answered at once.
 constexpr std::chrono::duration<double> kPause{0.5};
+// For what the next call should say, if a disk is slow.
+constexpr std::chrono::duration<double> kPatienceForNews{2};
 
 std::chrono::steady_clock::duration Rounded(std::chrono::duration<double> duration) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
@@ -156,13 +158,14 @@ void Synchronizer::OnAnswer(const Call& call) {
     renew_every_ = std::chrono::duration<double>(
         std::clamp(static_cast<double>(every.seconds()) + every.nanos() * 1e-9, 0.05, 60.0));
   }
-  const bool changed = handlers_.on_response(call.request, call.response);
+  const Next next = handlers_.on_response(call.request, call.response);
   if (stopped_) return;
+  if (next == Next::kAtNews && !news_) return CallAfter(std::min(kPatienceForNews, renew_every_ / 2));
   // A call that was held open is followed by the next; one that was answered at once, and changed nothing, is not:
   // that would be a storm.
   const std::chrono::duration<double> took = now - call.sent_at;
   const std::chrono::duration<double> pause = std::min(kPause, renew_every_ / 2);
-  CallAfter(changed || news_ || call.refresh || took >= pause ? std::chrono::duration<double>(0) : pause - took);
+  CallAfter(next == Next::kAtOnce || news_ || call.refresh || took >= pause ? std::chrono::duration<double>(0) : pause - took);
 }
 
 }  // namespace longreach::agent

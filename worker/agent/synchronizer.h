@@ -18,12 +18,18 @@ namespace longreach::agent {
 
 class Synchronizer {
  public:
+  // When the next call is due after an answer.
+  enum class Next {
+    kAtOnce,      // The answer changed something.
+    kAfterPause,  // It changed nothing: at once too, if the call was held open.
+    kAtNews,      // What it should say is on its way, and News() comes with it. It is made without that if that takes long.
+  };
+
   // All are called on the io_context's thread.
   struct Handlers {
     // Everything the worker is and holds; the sequence number is set here.
     std::function<v1::SynchronizeRequest()> make_request;
-    // True: the answer changed something, so that the next call is due at once.
-    std::function<bool(const v1::SynchronizeRequest&, const v1::SynchronizeResponse&)> on_response;
+    std::function<Next(const v1::SynchronizeRequest&, const v1::SynchronizeResponse&)> on_response;
     // The scheduler will have nothing to do with this worker; there is no further call.
     std::function<void(absl::Status)> on_refused;
     // What is wrong on this side, when no answer comes: it ends with what to do. Empty: nothing that is known.

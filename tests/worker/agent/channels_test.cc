@@ -195,7 +195,7 @@ TEST_F(ChannelsTest, TheWorkersControlCallsShowTheRenewedCertificate) {
       channels_->Look();
     }
     if (answers == 5) synchronizer->Stop();
-    return true;  // The next call comes at once.
+    return Synchronizer::Next::kAtOnce;
   };
   handlers.on_refused = [&](const absl::Status& status) { ADD_FAILURE() << status; };
   synchronizer = std::make_unique<Synchronizer>(io, [this] { return channels_->ForCall(); }, scheduler_.address(), std::move(handlers));

@@ -65,6 +65,20 @@ void FakeScheduler::Direct(uint64_t attempt, v1::Directive::Action action, std::
   changed_.notify_all();
 }
 
+void FakeScheduler::AskForLog(uint64_t attempt, uint64_t from) {
+  const std::lock_guard lock(mutex_);
+  log_from_[attempt] = from;
+  ++generation_;
+  changed_.notify_all();
+}
+
+void FakeScheduler::StopAskingForLogs() {
+  const std::lock_guard lock(mutex_);
+  log_from_.clear();
+  ++generation_;
+  changed_.notify_all();
+}
+
 void FakeScheduler::RefuseUploads(grpc::Status status) {
   const std::lock_guard lock(mutex_);
   upload_status_ = std::move(status);
@@ -156,6 +170,10 @@ bool FakeScheduler::Answer(const v1::SynchronizeRequest& request, v1::Synchroniz
     if (found != directives_.end()) directive = found->second;
     if (!leases_.contains(attempt.attempt())) directive.set_action(v1::Directive::ACTION_DROP);
     news |= directive.action() != v1::Directive::ACTION_CONTINUE || !directive.dropped_jobs().empty();
+    const auto asked = log_from_.find(attempt.attempt());
+    if (asked != log_from_.end()) directive.set_log_from(asked->second);
+    const bool knows = asked == log_from_.end() ? !attempt.has_log() : attempt.has_log() && attempt.log().text().empty() && attempt.log().from() == asked->second;
+    news |= !knows;
   }
   int trained = request.free_slots();
   int noops = request.free_noop_slots();
@@ -191,6 +209,10 @@ grpc::Status FakeScheduler::Synchronize(grpc::ServerContext* context, const v1::
   if (request->leaving()) ++seen_.goodbyes;
   for (const v1::HeldAttempt& held : request->held()) {
     seen_.points.insert(seen_.points.end(), held.points().begin(), held.points().end());
+    if (held.log().text().empty()) continue;
+    seen_.logs.push_back(held.log());
+    const auto asked = log_from_.find(held.attempt());
+    if (asked != log_from_.end()) asked->second = held.log().from() + held.log().text().size();
   }
   for (const v1::AttemptReport& report : request->finished()) {
     if (!seen_.reports.contains(report.attempt())) seen_.events.push_back(fmt::format("report {}", report.attempt()));

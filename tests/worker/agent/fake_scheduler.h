@@ -32,6 +32,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
     std::vector<v1::UploadHeader> uploads;
     std::vector<v1::UploadHeader> refused;  // RefuseUploads().
     std::vector<v1::ProgressPoint> points;  // Of held attempts.
+    std::vector<v1::AttemptLog> logs;       // The same, with text.
     // In order: "upload checkpoint 1", "report 1".
     std::vector<std::string> events;
 
@@ -50,6 +51,9 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   // From now on.
   void Offer(const v1::Lease& lease);
   void Direct(uint64_t attempt, v1::Directive::Action action, std::vector<std::string> dropped_jobs = {});
+  // For what is printed from this byte on; then for what comes behind what came.
+  void AskForLog(uint64_t attempt, uint64_t from);
+  void StopAskingForLogs();
   void RefuseUploads(grpc::Status status);
   void RefuseDownloads(grpc::Status status);
   // Says that files may be linked into this folder, and takes them from there; with `refuses`, takes none.
@@ -90,6 +94,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   std::map<uint64_t, v1::Lease> leases_;
   std::set<uint64_t> confirmed_;  // Leases that the worker was seen to hold: they are not sent again.
   std::map<uint64_t, v1::Directive> directives_;
+  std::map<uint64_t, uint64_t> log_from_;
   std::map<std::string, std::string> files_;
   grpc::Status upload_status_;
   grpc::Status download_status_;

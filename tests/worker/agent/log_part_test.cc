@@ -1,0 +1,62 @@
+#include "worker/agent/log_part.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/support/temporary_folder.h"
+
+namespace longreach::agent {
+namespace {
+
+class LogPartTest : public ::testing::Test {
+ protected:
+  void Print(const std::string& text) const { std::ofstream(log(), std::ios::binary | std::ios::app) << text; }
+  std::filesystem::path log() const { return folder_.path() / "log"; }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(LogPartTest, IsWhatIsThereFromAByteOn) {
+  Print("one\ntwo\n");
+
+  EXPECT_EQ(ReadLogPart(log(), 0).text(), "one\ntwo\n");
+  const v1::AttemptLog part = ReadLogPart(log(), 4);
+  EXPECT_EQ(part.from(), 4u);
+  EXPECT_EQ(part.text(), "two\n");
+}
+
+TEST_F(LogPartTest, IsTheEndOfMoreThanAPartMayHave) {
+  const std::string text = std::string(kMaxLogPart, 'a') + std::string(kMaxLogPart / 2, 'b');
+  Print(text);
+
+  const v1::AttemptLog whole = ReadLogPart(log(), kMaxLogPart / 2);
+  EXPECT_EQ(whole.from(), kMaxLogPart / 2);
+  EXPECT_EQ(whole.text(), text.substr(kMaxLogPart / 2));
+  const v1::AttemptLog end = ReadLogPart(log(), 7);
+  EXPECT_EQ(end.from(), kMaxLogPart / 2);
+  EXPECT_EQ(end.text(), text.substr(kMaxLogPart / 2));
+}
+
+TEST_F(LogPartTest, HasNoTextWhereTheLogGoesNoFurtherIsShorterOrNotThere) {
+  const v1::AttemptLog nowhere = ReadLogPart(log(), 3);
+  EXPECT_EQ(nowhere.from(), 3u);
+  EXPECT_EQ(nowhere.text(), "");
+  Print("1234");
+  for (const uint64_t from : {uint64_t{4}, uint64_t{5}, ~uint64_t{0}}) {
+    const v1::AttemptLog part = ReadLogPart(log(), from);
+    EXPECT_EQ(part.from(), from);
+    EXPECT_EQ(part.text(), "") << from;
+  }
+}
+
+TEST_F(LogPartTest, IsOfBytesThatNeedNotBeText) {
+  const std::string bytes("\xff\0\n", 3);
+  Print(bytes);
+
+  EXPECT_EQ(ReadLogPart(log(), 0).text(), bytes);
+}
+
+}  // namespace
+}  // namespace longreach::agent

@@ -1,0 +1,18 @@
+// Parts of a log that grows, for those who follow it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+
+#include "longreach/v1/worker.pb.h"
+
+namespace longreach::agent {
+
+// Of one part.
+inline constexpr size_t kMaxLogPart = size_t{16} << 10;
+
+// What is there of a log from a byte on; of more than kMaxLogPart its end. No text: it goes no further, is shorter than that, or cannot be read.
+v1::AttemptLog ReadLogPart(const std::filesystem::path& log, uint64_t from);
+
+}  // namespace longreach::agent
