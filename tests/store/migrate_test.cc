@@ -149,6 +149,30 @@ TEST_F(MigrateTest, WhatSweepsOfTheTenthSchemaGaveUpIsNoMoreToBeWaitedFor) {
   EXPECT_EQ(sweep.counts.cancelled, 2);
 }
 
+// Schema 12 has more views, over the same rows.
+TEST_F(MigrateTest, SystemsOfTheEleventhSchemaAreRowsOfTheNopePapersTables) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db, Migrations().first(11)));
+  ASSERT_OK(db.Execute("INSERT INTO requirements VALUES (1, 'llama', 'tokens', 1, 'none', 1, 1, 'pg19 tinyllama-nope'); INSERT INTO pack_keys VALUES (1, 'a');"
+                       "INSERT INTO workers(id, name, incarnation, abilities, build, device, threads, pack_limit, first_seen_at, seen_at) "
+                       "VALUES ('w', 'w', 1, '{}', 'b', 'cpu', 1, 1, 0, 0);"
+                       "INSERT INTO attempts(id, worker, incarnation, started_at, ended_at, outcome, build, device, threads, members, start_step) "
+                       "VALUES (1, 'w', 1, 0, 1, 'succeeded', 'b', 'cpu', 1, 1, 0);"
+                       "INSERT INTO jobs(num, id, experiment, task, encoding, randomized, learning_rate, seed, steps, state, attempt, requirement, "
+                       "pack_key, spec) VALUES (1, 'i', 'llama', 'tokens', 'none', 0, 0.1, 0, 0, 'succeeded', 1, 1, 1, 'text'), "
+                       "(2, 'j', 'llama', 'tokens', 'none', 0, 0.1, 0, 0, 'queued', NULL, 1, 1, 'text');"
+                       "INSERT INTO measurements VALUES (1, 'perplexity', 0, '', 4), (1, 'perplexity', 2048, '', 3.5)"));
+  ASSERT_OK(db.Run("INSERT INTO sweeps(num, id, name, submitted_at, asked_at, spec) VALUES (1, 's', 'kept', 0, 0, ?)",
+                   "longreach-sweep/1\naxes.encoding=none\naxes.learning_rate=0.1\naxes.seed=0\naxes.task=tokens\nexperiment=llama\nname=kept\n"
+                   "systems.nope-scale-1\\.2.with.model.attention_scale=1.2\nsystems.nope=\n"));
+  ASSERT_OK(db.Run("INSERT INTO sweep_jobs VALUES (1, 'member', 0, 2), (1, 'member', 1, 1)"));
+
+  EXPECT_EQ(*Migrate(db), 11);
+
+  EXPECT_EQ(*db.All<std::string>("SELECT system || ' ' || length || ' ' || ifnull(score, '-') || ' ' || data FROM nope_table_1 ORDER BY system"),
+            (std::vector<std::string>{"nope 2048 - pg19", "nope-scale-1.2 2048 3.5 pg19"}));
+}
+
 TEST_F(MigrateTest, EachUpgradeIsPrecededByACopyUnlessTheLastIsTheSame) {
   sql::Connection db = Open();
   ASSERT_OK(Migrate(db));
