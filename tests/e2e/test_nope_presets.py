@@ -188,6 +188,27 @@ def test_the_whole_papers_tables_are_printed_one_after_the_other(home, measured)
     assert one.code == 0 and "nope-table-2 has not been submitted" in one.err and one.out.count("billion") == 1, one
 
 
+def measured_in(home, name, *arguments):
+    return {place: cell["measured"] for place, cell in table(home, name, *arguments).items() if "measured" in cell}
+
+
+@harness.needs_worker
+def test_the_stores_views_have_what_the_tables_have(home, measured):
+    def viewed(sql, *parameters):
+        rows = query(home.path / "small.db", sql, *parameters)
+        assert rows
+        return {(str(row), str(column)): value for row, column, value in rows if value is not None}
+
+    for name, corpus in (("nope-table-1", "pg19"), ("nope-table-1-proof-pile", "proof-pile")):
+        assert viewed("SELECT system, length, score FROM nope_table_1 WHERE sweep = ? AND data = ?", name, corpus) == measured_in(home, name)
+    assert viewed("SELECT system, longbench_task, 100 * score FROM nope_table_2 WHERE sweep = 'nope-table-2'") == pytest.approx(measured_in(home, "nope-table-2"))
+    assert viewed("SELECT length, system, 100 * score FROM nope_passkeys WHERE sweep = 'nope-passkey' AND depth IS NULL") == pytest.approx(measured_in(home, "nope-passkey"))
+    assert viewed("SELECT system, position, loss FROM nope_positions WHERE sweep = 'nope-positions' AND attention_scale IS NULL") == \
+        measured_in(home, "nope-positions", "--metric", "position_loss", "--rows", "system", "--columns", "length")
+    assert viewed("SELECT layer, head, scale FROM nope_heads WHERE sweep = 'nope-positions' AND system = 'nope-heads-8k'") == \
+        measured_in(home, "nope-positions", "--metric", "head_scale", "--rows", "layer", "--columns", "head", "--only", "system=nope-heads-8k")
+
+
 @harness.needs_worker
 def test_positions_and_passkeys(home, measured):
     systems = jobs(home, "nope-positions")
