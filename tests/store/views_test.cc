@@ -5,7 +5,11 @@
 namespace longreach::store {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 class ViewsTest : public ::testing::Test {
  protected:
@@ -98,6 +102,20 @@ TEST_F(ViewsTest, Table2IsOfTunedModelsWithThoseThatTheyBeganWithBeside) {
   EXPECT_THAT(Lines("SELECT sweep, encoding, length, score, jobs FROM table_2 ORDER BY encoding, length", 5),
               ElementsAre("table-2|alibi|256|80.0|1", "table-2|alibi|1024|700.0|1", "table-2|pretrained|256|100.0|1", "table-2|pretrained|1024|900.0|1"));
   EXPECT_THAT(Lines("SELECT DISTINCT sweep FROM table_1", 1), ElementsAre("table-1")) << "what was tuned is not in Table 1";
+}
+
+TEST_F(ViewsTest, TablesFindTheirJobsByTheirSweeps) {
+  for (const std::string query : {"table_b1 WHERE sweep = 'one'", "table_1", "table_2", "table_3", "nope_table_1", "nope_table_2", "nope_passkeys", "nope_positions",
+                                  "nope_heads"}) {
+    std::vector<std::string> plan;
+    absl::StatusOr<sql::Rows> rows = test_.db().Query("EXPLAIN QUERY PLAN SELECT * FROM " + query);
+    ASSERT_OK(rows);
+    while (rows->Next()) plan.push_back(rows->Get<std::string>(3));
+    ASSERT_OK(rows->status());
+    EXPECT_FALSE(plan.empty());
+    // Those of another kind may be millions.
+    EXPECT_THAT(plan, Each(Not(AnyOf("SCAN j", StartsWith("SCAN j "), "SCAN sj", StartsWith("SCAN sj "), "SCAN m", StartsWith("SCAN m "))))) << query;
+  }
 }
 
 TEST_F(ViewsTest, AJobsScoreIsOfTheMetricOfItsKind) {

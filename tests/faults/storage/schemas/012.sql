@@ -259,15 +259,6 @@ CREATE INDEX jobs_ready_together ON jobs(pack_key, checkpoint_step, split_group,
   WHERE state = 'queued' AND wanted = 1;
 CREATE INDEX jobs_by_attempt ON jobs(attempt) WHERE attempt IS NOT NULL;
 CREATE INDEX jobs_begun ON jobs(num) WHERE checkpoint_step > 0 AND state NOT IN ('leased', 'succeeded');
-CREATE VIEW table_b1 AS
-SELECT s.name AS sweep, j.task, j.encoding, j.randomized, max(m.value) AS score, count(*) AS jobs,
-       sum(j.state = 'succeeded') AS succeeded, sum(j.diverged) AS diverged, substr(s.id, 1, 8) AS sweep_id
-FROM sweeps AS s
-JOIN sweep_jobs AS sj ON sj.sweep = s.num AND sj.role = 'member'
-JOIN jobs AS j ON j.num = sj.job
-LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = 'accuracy' AND m.length = 0 AND m.slice = ''
-WHERE j.experiment = 'algorithmic'
-GROUP BY s.num, j.task, j.encoding, j.randomized;
 CREATE VIEW main_metrics(experiment, metric) AS
 VALUES ('algorithmic', 'accuracy'), ('images', 'cross_entropy'), ('language', 'cross_entropy'), ('llama', 'perplexity'), ('noop', 'echo');
 CREATE VIEW jobs_view AS
@@ -281,23 +272,6 @@ LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = k.metric AND m.lengt
 LEFT JOIN measurements AS c ON c.job = j.num AND c.metric = 'accuracy' AND c.length = 0 AND c.slice = ''
 LEFT JOIN attempts AS a ON a.id = j.attempt
 LEFT JOIN workers AS w ON w.id = a.worker;
-CREATE VIEW cross_entropies AS
-WITH parts AS (
-  SELECT sj.sweep, sj.job,
-         iif(EXISTS (SELECT 1 FROM job_inputs AS i WHERE i.job = sj.job AND i.name = 'weights'), 'tuned', 'trained') AS part
-  FROM sweep_jobs AS sj WHERE sj.role = 'member'
-  UNION ALL
-  SELECT DISTINCT sj.sweep, i.source, 'pretrained'
-  FROM sweep_jobs AS sj JOIN job_inputs AS i ON i.job = sj.job AND i.name = 'weights' WHERE sj.role = 'member'
-), lengths AS (
-  SELECT DISTINCT sj.sweep, m.length
-  FROM sweep_jobs AS sj JOIN measurements AS m ON m.job = sj.job AND m.metric = 'cross_entropy' AND m.length > 0 AND m.slice = ''
-  WHERE sj.role = 'member'
-)
-SELECT p.sweep, p.part, p.job, l.length, m.value
-FROM parts AS p
-LEFT JOIN lengths AS l ON l.sweep = p.sweep
-LEFT JOIN measurements AS m ON m.job = p.job AND m.metric = 'cross_entropy' AND m.length = l.length AND m.slice = '';
 CREATE VIEW table_1 AS
 SELECT s.name AS sweep, j.task, j.encoding, j.randomized, c.length, min(c.value) AS score, count(*) AS jobs,
        sum(j.state = 'succeeded') AS succeeded, sum(j.diverged) AS diverged, substr(s.id, 1, 8) AS sweep_id
@@ -362,12 +336,46 @@ BEGIN
   FROM jobs AS j WHERE j.num = OLD.job AND sweeps.num = OLD.sweep
     AND EXISTS (SELECT 1 FROM sweep_jobs AS sj WHERE sj.sweep = OLD.sweep AND sj.job = OLD.job AND sj.role = 'member');
 END;
+CREATE VIEW sweep_kinds AS
+SELECT s.num AS sweep, (SELECT j.experiment FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = s.num AND sj.role = 'member'
+                        ORDER BY sj.position LIMIT 1) AS experiment
+FROM sweeps AS s;
+CREATE VIEW table_b1 AS
+SELECT s.name AS sweep, j.task, j.encoding, j.randomized, max(m.value) AS score, count(*) AS jobs,
+       sum(j.state = 'succeeded') AS succeeded, sum(j.diverged) AS diverged, substr(s.id, 1, 8) AS sweep_id
+FROM sweeps AS s
+JOIN sweep_jobs AS sj ON sj.sweep = s.num AND sj.role = 'member'
+JOIN jobs AS j ON j.num = sj.job
+LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = 'accuracy' AND m.length = 0 AND m.slice = ''
+WHERE j.experiment = 'algorithmic'
+GROUP BY s.num, s.name, j.task, j.encoding, j.randomized;
+CREATE VIEW cross_entropies AS
+WITH parts AS (
+  SELECT sj.sweep, sj.job,
+         iif(EXISTS (SELECT 1 FROM job_inputs AS i WHERE i.job = sj.job AND i.name = 'weights'), 'tuned', 'trained') AS part
+  FROM sweep_kinds AS k CROSS JOIN sweep_jobs AS sj ON sj.sweep = k.sweep AND sj.role = 'member'
+  WHERE k.experiment IN ('images', 'language')
+  UNION ALL
+  SELECT DISTINCT sj.sweep, i.source, 'pretrained'
+  FROM sweep_kinds AS k
+  CROSS JOIN sweep_jobs AS sj ON sj.sweep = k.sweep AND sj.role = 'member'
+  CROSS JOIN job_inputs AS i ON i.job = sj.job AND i.name = 'weights'
+  WHERE k.experiment IN ('images', 'language')
+), lengths AS (
+  SELECT DISTINCT sj.sweep, m.length
+  FROM sweep_kinds AS k
+  CROSS JOIN sweep_jobs AS sj ON sj.sweep = k.sweep AND sj.role = 'member'
+  CROSS JOIN measurements AS m ON m.job = sj.job AND m.metric = 'cross_entropy' AND m.length > 0 AND m.slice = ''
+  WHERE k.experiment IN ('images', 'language')
+)
+SELECT p.sweep, p.part, p.job, l.length, m.value
+FROM parts AS p
+LEFT JOIN lengths AS l ON l.sweep = p.sweep
+LEFT JOIN measurements AS m ON m.job = p.job AND m.metric = 'cross_entropy' AND m.length = l.length AND m.slice = '';
 CREATE VIEW sweep_systems AS
 WITH texts AS MATERIALIZED (
-  SELECT s.num AS sweep, (SELECT j.experiment FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = s.num AND sj.role = 'member'
-                          ORDER BY sj.position LIMIT 1) AS experiment,
-         '["' || replace(replace(s.spec, char(92) || '.', '/'), char(10), '","') || '"]' AS lines
-  FROM sweeps AS s WHERE instr(s.spec, char(10) || 'systems.') > 0
+  SELECT k.sweep, k.experiment, '["' || replace(replace(s.spec, char(92) || '.', '/'), char(10), '","') || '"]' AS lines
+  FROM sweeps AS s JOIN sweep_kinds AS k ON k.sweep = s.num WHERE instr(s.spec, char(10) || 'systems.') > 0
 ), fields AS (
   SELECT sweep, experiment,
          CASE WHEN value GLOB 'axes.*' THEN ''
@@ -398,9 +406,11 @@ FROM sweep_systems AS y
 CROSS JOIN sweep_jobs AS sj ON sj.sweep = y.sweep AND sj.role = 'member' AND sj.position >= y.first AND sj.position < y.past;
 CREATE VIEW nope_table_1 AS
 WITH lengths AS (
-  SELECT DISTINCT t.sweep, m.length
-  FROM system_jobs AS t CROSS JOIN measurements AS m ON m.job = t.job AND m.metric = 'perplexity' AND m.length > 0 AND m.slice = ''
-  WHERE t.experiment = 'llama'
+  SELECT DISTINCT sj.sweep, m.length
+  FROM sweep_kinds AS k
+  CROSS JOIN sweep_jobs AS sj ON sj.sweep = k.sweep AND sj.role = 'member'
+  CROSS JOIN measurements AS m ON m.job = sj.job AND m.metric = 'perplexity' AND m.length > 0 AND m.slice = ''
+  WHERE k.experiment = 'llama'
 )
 SELECT s.name AS sweep, max(substr(r.data, 1, instr(r.data || ' ', ' ') - 1)) AS data, t.system, l.length, avg(m.value) AS score, count(*) AS jobs,
        sum(j.state = 'succeeded') AS succeeded, sum(j.diverged) AS diverged, substr(s.id, 1, 8) AS sweep_id
@@ -414,9 +424,11 @@ WHERE t.experiment = 'llama'
 GROUP BY t.sweep, t.system, l.length;
 CREATE VIEW nope_table_2 AS
 WITH slices AS (
-  SELECT DISTINCT t.sweep, m.slice
-  FROM system_jobs AS t CROSS JOIN measurements AS m ON m.job = t.job AND m.metric = 'longbench' AND m.length = 0
-  WHERE t.experiment = 'llama' AND (m.slice = '' OR m.slice GLOB 'longbench_task=*')
+  SELECT DISTINCT sj.sweep, m.slice
+  FROM sweep_kinds AS k
+  CROSS JOIN sweep_jobs AS sj ON sj.sweep = k.sweep AND sj.role = 'member'
+  CROSS JOIN measurements AS m ON m.job = sj.job AND m.metric = 'longbench' AND m.length = 0
+  WHERE k.experiment = 'llama' AND (m.slice = '' OR m.slice GLOB 'longbench_task=*')
 )
 SELECT s.name AS sweep, t.system, iif(l.slice = '', 'all', substr(l.slice, 16)) AS longbench_task, avg(m.value) AS score, count(*) AS jobs,
        sum(j.state = 'succeeded') AS succeeded, sum(j.diverged) AS diverged, substr(s.id, 1, 8) AS sweep_id

@@ -1,16 +1,61 @@
 -- Views only: the tables of the NoPE paper have views as the others have, and so has what most of its figures are drawn from. Their rows are systems, and
--- which system a job belongs to is known from its place in the sweep alone.
+-- which system a job belongs to is known from its place in the sweep alone. And the views of the other tables no longer read the jobs of sweeps that are
+-- not asked for: Table B.1's those of sweeps of another name, and those of Tables 1, 2 and 3 jobs of other kinds.
+
+-- One line per sweep that has jobs: they are of one experiment kind.
+CREATE VIEW sweep_kinds AS
+SELECT s.num AS sweep, (SELECT j.experiment FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = s.num AND sj.role = 'member'
+                        ORDER BY sj.position LIMIT 1) AS experiment
+FROM sweeps AS s;
+
+DROP VIEW table_b1;
+DROP VIEW cross_entropies;
+
+-- Table B.1, as before. That it is grouped by the name too lets a name that is asked for choose the sweeps.
+CREATE VIEW table_b1 AS
+SELECT s.name AS sweep, j.task, j.encoding, j.randomized, max(m.value) AS score, count(*) AS jobs,
+       sum(j.state = 'succeeded') AS succeeded, sum(j.diverged) AS diverged, substr(s.id, 1, 8) AS sweep_id
+FROM sweeps AS s
+JOIN sweep_jobs AS sj ON sj.sweep = s.num AND sj.role = 'member'
+JOIN jobs AS j ON j.num = sj.job
+LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = 'accuracy' AND m.length = 0 AND m.slice = ''
+WHERE j.experiment = 'algorithmic'
+GROUP BY s.num, s.name, j.task, j.encoding, j.randomized;
+
+-- One line per job of a sweep of language or image models, and per length at which any of the sweep was measured (none yet: one line without): its
+-- cross-entropy there. `part`: a job that was 'trained' from scratch, 'tuned' from weights of another, or is such another one ('pretrained').
+CREATE VIEW cross_entropies AS
+WITH parts AS (
+  SELECT sj.sweep, sj.job,
+         iif(EXISTS (SELECT 1 FROM job_inputs AS i WHERE i.job = sj.job AND i.name = 'weights'), 'tuned', 'trained') AS part
+  FROM sweep_kinds AS k CROSS JOIN sweep_jobs AS sj ON sj.sweep = k.sweep AND sj.role = 'member'
+  WHERE k.experiment IN ('images', 'language')
+  UNION ALL
+  SELECT DISTINCT sj.sweep, i.source, 'pretrained'
+  FROM sweep_kinds AS k
+  CROSS JOIN sweep_jobs AS sj ON sj.sweep = k.sweep AND sj.role = 'member'
+  CROSS JOIN job_inputs AS i ON i.job = sj.job AND i.name = 'weights'
+  WHERE k.experiment IN ('images', 'language')
+), lengths AS (
+  SELECT DISTINCT sj.sweep, m.length
+  FROM sweep_kinds AS k
+  CROSS JOIN sweep_jobs AS sj ON sj.sweep = k.sweep AND sj.role = 'member'
+  CROSS JOIN measurements AS m ON m.job = sj.job AND m.metric = 'cross_entropy' AND m.length > 0 AND m.slice = ''
+  WHERE k.experiment IN ('images', 'language')
+)
+SELECT p.sweep, p.part, p.job, l.length, m.value
+FROM parts AS p
+LEFT JOIN lengths AS l ON l.sweep = p.sweep
+LEFT JOIN measurements AS m ON m.job = p.job AND m.metric = 'cross_entropy' AND m.length = l.length AND m.slice = '';
 
 -- One line per system of a sweep: its jobs are the members at the positions from `first` on and before `past`. Systems stand by name, each with a job for
 -- every combination of its axes, or of the sweep's where it has none of its own; their lists are in the sweep's text. A sweep without systems has no line.
 -- The text is split at its lines by making an array of JSON of it. It holds words, names and numbers, so a backslash stands only before a dot of a name;
--- both are '/' meanwhile, which is in no name. `experiment` is that of all jobs of a sweep.
+-- both are '/' meanwhile, which is in no name.
 CREATE VIEW sweep_systems AS
 WITH texts AS MATERIALIZED (
-  SELECT s.num AS sweep, (SELECT j.experiment FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = s.num AND sj.role = 'member'
-                          ORDER BY sj.position LIMIT 1) AS experiment,
-         '["' || replace(replace(s.spec, char(92) || '.', '/'), char(10), '","') || '"]' AS lines
-  FROM sweeps AS s WHERE instr(s.spec, char(10) || 'systems.') > 0
+  SELECT k.sweep, k.experiment, '["' || replace(replace(s.spec, char(92) || '.', '/'), char(10), '","') || '"]' AS lines
+  FROM sweeps AS s JOIN sweep_kinds AS k ON k.sweep = s.num WHERE instr(s.spec, char(10) || 'systems.') > 0
 ), fields AS (
   SELECT sweep, experiment,
          CASE WHEN value GLOB 'axes.*' THEN ''
@@ -46,9 +91,11 @@ CROSS JOIN sweep_jobs AS sj ON sj.sweep = y.sweep AND sj.role = 'member' AND sj.
 -- at which any of the sweep was measured (none yet: one line without), as in the views of the other tables. `data`: the corpus that was tested on.
 CREATE VIEW nope_table_1 AS
 WITH lengths AS (
-  SELECT DISTINCT t.sweep, m.length
-  FROM system_jobs AS t CROSS JOIN measurements AS m ON m.job = t.job AND m.metric = 'perplexity' AND m.length > 0 AND m.slice = ''
-  WHERE t.experiment = 'llama'
+  SELECT DISTINCT sj.sweep, m.length
+  FROM sweep_kinds AS k
+  CROSS JOIN sweep_jobs AS sj ON sj.sweep = k.sweep AND sj.role = 'member'
+  CROSS JOIN measurements AS m ON m.job = sj.job AND m.metric = 'perplexity' AND m.length > 0 AND m.slice = ''
+  WHERE k.experiment = 'llama'
 )
 SELECT s.name AS sweep, max(substr(r.data, 1, instr(r.data || ' ', ' ') - 1)) AS data, t.system, l.length, avg(m.value) AS score, count(*) AS jobs,
        sum(j.state = 'succeeded') AS succeeded, sum(j.diverged) AS diverged, substr(s.id, 1, 8) AS sweep_id
@@ -64,9 +111,11 @@ GROUP BY t.sweep, t.system, l.length;
 -- Table 2: LongBench's scores in the same way, from 0 to 1, for each task that any of the sweep was asked, and their mean as 'all'.
 CREATE VIEW nope_table_2 AS
 WITH slices AS (
-  SELECT DISTINCT t.sweep, m.slice
-  FROM system_jobs AS t CROSS JOIN measurements AS m ON m.job = t.job AND m.metric = 'longbench' AND m.length = 0
-  WHERE t.experiment = 'llama' AND (m.slice = '' OR m.slice GLOB 'longbench_task=*')
+  SELECT DISTINCT sj.sweep, m.slice
+  FROM sweep_kinds AS k
+  CROSS JOIN sweep_jobs AS sj ON sj.sweep = k.sweep AND sj.role = 'member'
+  CROSS JOIN measurements AS m ON m.job = sj.job AND m.metric = 'longbench' AND m.length = 0
+  WHERE k.experiment = 'llama' AND (m.slice = '' OR m.slice GLOB 'longbench_task=*')
 )
 SELECT s.name AS sweep, t.system, iif(l.slice = '', 'all', substr(l.slice, 16)) AS longbench_task, avg(m.value) AS score, count(*) AS jobs,
        sum(j.state = 'succeeded') AS succeeded, sum(j.diverged) AS diverged, substr(s.id, 1, 8) AS sweep_id
