@@ -24,18 +24,22 @@ const v1::TableCell& AtPlace(const v1::Table& table, int row, int column) {
   return place < table.cells_size() ? table.cells(place) : v1::TableCell::default_instance();
 }
 
-// The column where a line's value is best, as tables choose it: of equal ones that whose key is first. Nothing where it has no value.
-std::optional<int> BestColumn(const v1::Table& choice, int row, bool higher) {
-  std::optional<int> best;
+bool IsHigherBetter(const v1::Table& choice) {
+  const catalog::Metric* const metric = catalog::FindMetric(choice.metric());
+  return metric == nullptr || metric->better == catalog::Better::kHigher;
+}
+
+// The columns where a line's value is best: one, or those that are equally good. None where it has no value.
+std::vector<int> BestColumns(const v1::Table& choice, int row) {
+  const bool higher = IsHigherBetter(choice);
+  std::vector<int> best;
   for (int column = 0; column < choice.columns_size(); ++column) {
     const v1::TableCell& cell = AtPlace(choice, row, column);
     if (!cell.has_measured() || !std::isfinite(cell.measured())) continue;
-    if (best.has_value()) {
-      const double value = cell.measured(), of_best = AtPlace(choice, row, *best).measured();
-      const bool is_better = value == of_best ? choice.columns(column).key() < choice.columns(*best).key() : (value > of_best) == higher;
-      if (!is_better) continue;
-    }
-    best = column;
+    const double value = cell.measured(), of_best = best.empty() ? value : AtPlace(choice, row, best.front()).measured();
+    if (value != of_best && (value > of_best) != higher) continue;
+    if (value != of_best) best.clear();
+    best.push_back(column);
   }
   return best;
 }
@@ -55,7 +59,7 @@ void AddNotesOnChoices(const v1::Table& choice, const std::string& axes, v1::Tab
     if (!typed && std::ranges::find(table.notes(), note) == table.notes().end()) table.add_notes(note);
   }
   std::set<int> choices;
-  std::vector<std::string> uneven;
+  std::vector<std::string> uneven, tied;
   for (int row = 0; row < choice.rows_size(); ++row) {
     std::set<int> jobs;
     int count = 0;
@@ -67,6 +71,11 @@ void AddNotesOnChoices(const v1::Table& choice, const std::string& axes, v1::Tab
     }
     if (count > 0) choices.insert(count);
     if (jobs.size() > 1) uneven.push_back(fmt::format("{} ({} to {})", LabelOf(choice.rows(row)), *jobs.begin(), *jobs.rbegin()));
+    if (const size_t best = BestColumns(choice, row).size(); best > 1) tied.push_back(fmt::format("{} ({} values)", LabelOf(choice.rows(row)), best));
+  }
+  if (!tied.empty()) {
+    table.add_notes(fmt::format("{} equally good at several values of {}, of which the first is drawn: {}", tied.size() == 1 ? "1 line is" : fmt::format("{} lines are", tied.size()), axes,
+                                JoinSome(tied)));
   }
   if (choices.size() > 1) {
     table.add_notes(fmt::format("of {} lines have {} to {} to choose from: the best of more is better by chance alone", axes, *choices.begin(), *choices.rbegin()));
@@ -96,14 +105,13 @@ v1::Table AtBestValues(const v1::Table& choice, const v1::Table& by_value, const
   table.clear_rows();
   table.clear_cells();
   AddNotesOnChoices(choice, Join(best_of, " and "), table);
-  const catalog::Metric* const metric = catalog::FindMetric(choice.metric());
-  const bool higher = metric == nullptr || metric->better == catalog::Better::kHigher;
   std::map<std::string, int> rows;
   for (int row = 0; row < by_value.rows_size(); ++row) rows.emplace(by_value.rows(row).key(), row);
   for (int line = 0; line < choice.rows_size(); ++line) {
-    const std::optional<int> best = BestColumn(choice, line, higher);
-    if (!best.has_value()) continue;
-    const std::string& value = choice.columns(*best).key();
+    const std::vector<int> best = BestColumns(choice, line);
+    if (best.empty()) continue;
+    // As tables have it: their columns are in the order of the axis.
+    const std::string& value = choice.columns(best.front()).key();
     const auto row = rows.find(KeyAt(choice.rows(line).key(), value, best_of.size()));
     if (row == rows.end()) continue;
     *table.add_rows() = choice.rows(line);

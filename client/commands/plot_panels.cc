@@ -57,7 +57,7 @@ absl::StatusOr<v1::Table> FetchPanelTable(Connection& connection, const PanelsQu
   if (rows == kStepAxis || source.columns == kStepAxis) table.set_step_bins(question.step_bins);
   const std::vector<std::string> row_order = OrderOf(question.usual, rows), column_order = OrderOf(question.usual, source.columns);
   table.mutable_row_order()->Assign(row_order.begin(), row_order.end());
-  if (source.columns != "length") table.mutable_column_order()->Assign(column_order.begin(), column_order.end());
+  if (source.usual_order && source.columns != "length") table.mutable_column_order()->Assign(column_order.begin(), column_order.end());
   for (const std::string& only : question.only) {
     // The panel's own value stands for those that were asked for.
     if (!panel || only.substr(0, only.find('=')) != panels) table.add_only(only);
@@ -72,7 +72,7 @@ namespace {
 absl::StatusOr<v1::Table> FetchLines(Connection& connection, const PanelsQuestion& question, const PanelsSource& source, const std::optional<std::string>& panel) {
   const std::string& lines = question.axes.lines;
   if (question.best_of.empty()) return FetchPanelTable(connection, question, lines, source, panel);
-  const PanelsSource values{.columns = Join(question.best_of, ","), .metric = source.metric, .length = source.length};
+  const PanelsSource values{.columns = Join(question.best_of, ","), .metric = source.metric, .length = source.length, .usual_order = false};
   ASSIGN_OR_RETURN(const v1::Table choice, FetchPanelTable(connection, question, lines, values, panel));
   ASSIGN_OR_RETURN(const v1::Table by_value, FetchPanelTable(connection, question, Join({lines, values.columns}, ","), source, panel));
   if (!HasValues(choice) && HasValues(by_value)) {

@@ -33,6 +33,7 @@ struct PanelsSource {
   std::string columns;
   std::string metric;
   int length = 0;
+  bool usual_order = true;  // Of the columns: as PanelsQuestion::usual has them, where it does.
 };
 
 // What tells the jobs of a panel: nothing where there is one of all jobs. Settings that jobs do not have are panels too, and have no key.

@@ -270,10 +270,16 @@ void ResultsTable::Add(const TableJob& job) {
 
 std::string ResultsTable::GroupOf(const TableJob& job) const { return best_of_.axes().empty() ? std::string() : best_of_.KeyOf(job); }
 
+std::map<std::string, CellJobs::Group>::const_iterator ResultsTable::Shown(const Cell& cell) const {
+  const std::set<std::string> best = cell.Best(spec_.aggregate(), metric_->better == catalog::Better::kHigher);
+  if (best.size() < 2) return best.empty() ? cell.groups.end() : cell.groups.find(*best.begin());
+  return cell.groups.find(best_of_.InOrder(best, {}).front());
+}
+
 MixedAxes ResultsTable::Mixed() const {
   MixedAxes mixed = mixed_;
   for (const auto& [place, cell] : cells_) {
-    const auto shown = cell.Best(spec_.aggregate(), metric_->better == catalog::Better::kHigher);
+    const auto shown = Shown(cell);
     if (shown != cell.groups.end()) mixed.Count(shown->second.mixture);
   }
   return mixed;
@@ -332,7 +338,9 @@ v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) 
     out.set_published_text(published->text);
   }
   if (found == nullptr) return out;
-  SetMeasured(out, *found, spec_.aggregate(), metric_->better == catalog::Better::kHigher, !best_of_.axes().empty());
+  const auto shown = Shown(*found);
+  SetMeasured(out, *found, spec_.aggregate(), shown == found->groups.end() ? nullptr : &shown->second);
+  if (!best_of_.axes().empty() && shown != found->groups.end()) out.set_best_of(shown->first);
   return out;
 }
 

@@ -126,6 +126,8 @@ class ResultsTable {
   bool IsTooLarge() const;
   // Of a job: its value of TableSpec.best_of, by which its cell has groups.
   std::string GroupOf(const TableJob& job) const;
+  // Of the best groups of a cell the one that it shows, the first in the order of the axis; the end: no job has a value.
+  std::map<std::string, Cell::Group>::const_iterator Shown(const Cell& cell) const;
   // With what the cells are over, each at the value of TableSpec.best_of that it shows.
   MixedAxes Mixed() const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.

@@ -169,7 +169,7 @@ void ResultsTable::AddNotesOnBestOf(v1::Table& table) const {
   const std::string axes = Join(best_of_.axes(), " and ");
   std::map<std::string, int> cells_of;
   std::set<size_t> choices;
-  std::vector<std::string> uneven;
+  std::vector<std::string> uneven, tied;
   for (int i = 0; i < table.cells_size(); ++i) {
     const Cell* const cell = Find(table, i / table.columns_size(), i % table.columns_size());
     if (cell == nullptr || cell->groups.empty()) continue;
@@ -178,6 +178,8 @@ void ResultsTable::AddNotesOnBestOf(v1::Table& table) const {
     std::set<size_t> jobs;
     for (const auto& [value, group] : cell->groups) jobs.insert(group.by_job.size());
     if (jobs.size() > 1) uneven.push_back(fmt::format("{} ({} to {})", CellName(table, i), *jobs.begin(), *jobs.rbegin()));
+    const size_t best = cell->Best(spec_.aggregate(), metric_->better == catalog::Better::kHigher).size();
+    if (best > 1) tied.push_back(fmt::format("{} ({} values)", CellName(table, i), best));
   }
   if (cells_of.empty()) return;
   std::set<std::string> chosen;
@@ -188,6 +190,10 @@ void ResultsTable::AddNotesOnBestOf(v1::Table& table) const {
   }
   table.add_notes(fmt::format("cells are the {} at the best {}, chosen by these values themselves: {}", catalog::AggregateInWords(spec_.aggregate()), axes,
                               JoinSome(counted)));
+  if (!tied.empty()) {
+    table.add_notes(fmt::format("{} equally good at several values of {}, of which the first is shown: {}", Count(static_cast<int>(tied.size()), "cell is", "cells are"), axes,
+                                JoinSome(tied)));
+  }
   if (choices.size() > 1) {
     table.add_notes(fmt::format("of {} cells have {} to {} to choose from: the best of more is better by chance alone", axes, *choices.begin(), *choices.rbegin()));
   }

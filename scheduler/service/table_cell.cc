@@ -53,37 +53,35 @@ bool CellJobs::Add(const TableJob& job, const std::string& group, double factor)
   return take();
 }
 
-std::map<std::string, CellJobs::Group>::const_iterator CellJobs::Best(std::string_view aggregate, bool higher) const {
-  if (groups.size() < 2) return groups.begin();
-  auto best = groups.end();
+std::set<std::string> CellJobs::Best(std::string_view aggregate, bool higher) const {
+  std::set<std::string> best;
   double of_best = 0;
-  for (auto group = groups.begin(); group != groups.end(); ++group) {
-    std::vector<double> values = group->second.values;
+  for (const auto& [value, group] : groups) {
+    if (groups.size() == 1) return {value};
+    std::vector<double> values = group.values;
     std::ranges::sort(values);
     const double of_group = catalog::AggregateOf(values, aggregate);
-    if (best != groups.end() && !(higher ? of_group > of_best : of_group < of_best)) continue;
-    best = group;
+    if (!best.empty() && of_group != of_best && !(higher ? of_group > of_best : of_group < of_best)) continue;
+    if (of_group != of_best) best.clear();
+    best.insert(value);
     of_best = of_group;
   }
   return best;
 }
 
-void SetMeasured(v1::TableCell& cell, const CellJobs& jobs, std::string_view aggregate, bool higher, bool several) {
+void SetMeasured(v1::TableCell& cell, const CellJobs& jobs, std::string_view aggregate, const CellJobs::Group* group) {
   cell.set_jobs(jobs.jobs);
   cell.set_succeeded(jobs.succeeded);
   cell.set_diverged(jobs.diverged);
   cell.set_failed(jobs.failed);
   cell.set_builds(static_cast<int>(jobs.builds.size()));
-  const auto best = jobs.Best(aggregate, higher);
-  if (best == jobs.groups.end()) return;
-  const CellJobs::Group& group = best->second;
-  std::vector<double> values = group.values;
+  if (group == nullptr) return;
+  std::vector<double> values = group->values;
   std::ranges::sort(values);
-  cell.set_measured_jobs(static_cast<int>(group.by_job.size()));
+  cell.set_measured_jobs(static_cast<int>(group->by_job.size()));
   cell.set_measured(catalog::AggregateOf(values, aggregate));
   cell.set_median(catalog::MedianOf(values));
-  if (const std::optional<double> deviation = group.Deviation()) cell.set_deviation(*deviation);
-  if (several) cell.set_best_of(best->first);
+  if (const std::optional<double> deviation = group->Deviation()) cell.set_deviation(*deviation);
 }
 
 }  // namespace longreach::service

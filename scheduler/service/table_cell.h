@@ -50,11 +50,13 @@ struct CellJobs {
 
   // `group`: its value of TableSpec.best_of. Whether the job has a value that counts.
   bool Add(const TableJob& job, const std::string& group, double factor);
-  // The group with the best aggregate, of equal ones the first; the end: no job has a value. Which is better is not asked of one group.
-  std::map<std::string, Group>::const_iterator Best(std::string_view aggregate, bool higher) const;
+  // The groups with the best aggregate, by their values: one, or those that are equally good; none: no job has a value. Which is better is not asked of one
+  // group.
+  std::set<std::string> Best(std::string_view aggregate, bool higher) const;
 };
 
-// Fills in what the cell's own jobs say: all but what is published and which is the best. `several`: the table is asked for by TableSpec.best_of.
-void SetMeasured(v1::TableCell& cell, const CellJobs& jobs, std::string_view aggregate, bool higher, bool several);
+// Fills in what the cell's own jobs say: all but what is published, which is the best, and of which group it is. `group`: the one that is shown; nullptr: no job
+// has a value.
+void SetMeasured(v1::TableCell& cell, const CellJobs& jobs, std::string_view aggregate, const CellJobs::Group* group);
 
 }  // namespace longreach::service

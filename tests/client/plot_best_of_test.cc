@@ -64,10 +64,15 @@ TEST(AtBestValuesTest, TheBestIsTheLowestWhereThatIsBetter) {
   EXPECT_EQ(AtBestValues(choice, by_value, {"learning_rate"}).cells(0).best_of(), "0.0001");
 }
 
-TEST(AtBestValuesTest, OfEqualOnesItIsTheOneThatTablesTake) {
-  const v1::Table by_value = TableOf("accuracy", {"6"}, {{"rope,1e-05", {1}}, {"rope,0.0001", {2}}});
-  const v1::Table choice = TableOf("accuracy", {"1e-05", "0.0001"}, {{"rope", {50, 50}}});
-  EXPECT_EQ(AtBestValues(choice, by_value, {"learning_rate"}).cells(0).best_of(), "0.0001");
+// Which is the first in the order of the axis, as columns are.
+TEST(AtBestValuesTest, OfEqualOnesItIsTheOneThatTablesTakeAndIsSaidToBeOneOfThem) {
+  const v1::Table by_value = TableOf("accuracy", {"6"}, {{"rope,8", {1}}, {"rope,16", {2}}, {"rope,32", {3}}, {"alibi,8", {1}}, {"alibi,16", {2}}, {"alibi,32", {3}}});
+  const v1::Table choice = TableOf("accuracy", {"8", "16", "32"}, {{"rope", {50, 60, 60}}, {"alibi", {60, 60, 70}}});
+  const v1::Table best = AtBestValues(choice, by_value, {"training.batch_size"});
+  ASSERT_EQ(best.cells_size(), 2);
+  EXPECT_EQ(best.cells(0).best_of(), "16");
+  EXPECT_EQ(best.cells(1).best_of(), "32");
+  EXPECT_THAT(best.notes(), ElementsAre("1 line is equally good at several values of training.batch_size, of which the first is drawn: label of rope (2 values)"));
 }
 
 TEST(AtBestValuesTest, OfSeveralAxesItIsACombination) {

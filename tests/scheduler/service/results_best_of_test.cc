@@ -96,11 +96,25 @@ TEST(BestOfTest, SeveralAxesAreChosenTogether) {
   EXPECT_THAT(built.notes(), Not(Contains(HasSubstr("tells them apart")))) << "a cell is of one encoding";
 }
 
-TEST(BestOfTest, OfEqualValuesTheFirstIsNamed) {
+// By size: as a text 0.0001 comes before 1e-05.
+TEST(BestOfTest, OfEqualValuesTheFirstIsNamedAndSaidToBeOneOfThem) {
   ResultsTable table = Make(BestOf({"learning_rate"}));
-  table.Add(Tuned("even_pairs", 1e-3, 0, 0.5));
-  table.Add(Tuned("even_pairs", 1e-4, 0, 0.5));
-  EXPECT_EQ(CellAt(table.Build(), "even_pairs", "rope").best_of(), "0.0001");
+  for (const double rate : {1e-3, 1e-4, 1e-5}) table.Add(Tuned("even_pairs", rate, 0, rate == 1e-3 ? 0.25 : 0.5));
+  for (const double rate : {1e-4, 1e-5}) table.Add(Tuned("parity_check", rate, 0, rate));
+
+  const v1::Table built = table.Build();
+
+  EXPECT_EQ(CellAt(built, "even_pairs", "rope").best_of(), "1e-05");
+  EXPECT_EQ(CellAt(built, "parity_check", "rope").best_of(), "0.0001");
+  EXPECT_THAT(built.notes(), Contains(::testing::AllOf(HasSubstr("1 cell is equally good at several values of learning_rate, of which the first is shown: "), HasSubstr("(2 values)"))));
+}
+
+TEST(BestOfTest, OfEqualCombinationsTheFirstAxisCountsFirst) {
+  ResultsTable table = Make(BestOf({"learning_rate", "seed"}));
+  for (const double rate : {1e-4, 1e-5}) {
+    for (const uint32_t seed : {2u, 10u}) table.Add(Tuned("even_pairs", rate, seed, rate == 1e-5 && seed == 2 ? 0.25 : 0.5));
+  }
+  EXPECT_EQ(CellAt(table.Build(), "even_pairs", "rope").best_of(), "1e-05,10");
 }
 
 TEST(BestOfTest, AChoiceOverUnlikeNumbersOfJobsIsNoted) {
