@@ -36,7 +36,7 @@ const std::vector<Question>& Questions() {
       {"/api/plot",
        {"plot", "--file=-"},
        {"sweep"},
-       {"metric", "x", "y", "lines", "panels", "points", "x-length", "aggregate", "length", "slice", "only", "step-bins"},
+       {"metric", "x", "y", "lines", "panels", "points", "x-length", "aggregate", "best-of", "length", "slice", "only", "step-bins"},
        {"log", "bits"}},
       {"/api/results", {"results"}, {"sweep"}, {"rows", "columns", "metric", "aggregate", "best-of", "length", "slice", "only", "step-bins"}, {"bits"}},
       {"/api/status", {"status"}, {"sweep"}},

@@ -74,7 +74,7 @@ TEST(QuestionsTest, NothingElseCanBeAsked) {
 
 TEST(QuestionsTest, EachIsACommandLineThatTheClientTakes) {
   for (const char* target : {"/api/explain?job=aaaa", "/api/job?job=aaaa", "/api/jobs?sweep=a&state=failed&limit=3", "/api/logs?job=aaaa", "/api/sweeps", "/api/status?sweep=a", "/api/workers",
-                             "/api/plot?sweep=a&metric=accuracy&x=length&lines=encoding&panels=task&aggregate=mean&only=seed=0&step-bins=5&log=1&bits=1&slice=depth%3D3",
+                             "/api/plot?sweep=a&metric=accuracy&x=length&lines=encoding&panels=task&aggregate=mean&best-of=learning_rate&only=seed=0&step-bins=5&log=1&bits=1&slice=depth%3D3",
                              "/api/plot?sweep=a&x=learning_rate&y=seed&length=50", "/api/plot?sweep=a&x=head_scale&points=head&x-length=3",
                              "/api/results?sweep=a&rows=task&columns=encoding&metric=accuracy&aggregate=max&best-of=learning_rate&length=50&slice=x&only=seed=0&bits=1", "/api/results?sweep=a&rows=step&step-bins=5",
                              "/api/compare?second=b&first=a&by=task&metric=accuracy&length=50&slice=x&only=seed=0", "/api/between?sweep=a&between=model.layers%3D1,2&by=task&metric=accuracy&length=50&slice=x&only=seed=0",

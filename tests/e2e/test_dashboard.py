@@ -131,6 +131,27 @@ def test_figures_are_drawn_under_the_pages_own_policy(home, browser, dashboard):
         expect(page.get_by_text("longreach plot").filter(has_text="--y seed")).to_be_visible()
 
 
+def test_lines_are_drawn_at_the_best_value_of_an_axis(home, browser, dashboard):
+    with open_page(dashboard, browser) as page:
+        open_sweep(page, "first")
+        figure = page.get_by_role("figure", name="Measurements", exact=True)
+        chosen = figure.get_by_text("seed chosen for each line by its mean over all test lengths")
+        expect(figure.get_by_text("Bucket Sort")).to_be_visible()
+        expect(chosen).to_have_count(0)
+        best = page.get_by_role("combobox", name="Best of")
+        best.fill("seed")
+        page.keyboard.press("Enter")
+        expect(chosen).to_be_visible()
+        assert re.fullmatch(r"longreach plot [0-9a-f]{8} --best-of seed --file figure.svg --store \S+/it.db", command_of(page, "Figure"))
+        assert page.url.endswith("?best-of=seed")
+        page.reload()
+        expect(chosen).to_be_visible()
+        expect(best).to_have_value("seed")
+        best.fill("length")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("--best-of: unknown value 'length'")).to_be_visible()
+
+
 def test_a_job_has_a_page(home, browser, dashboard):
     with open_page(dashboard, browser) as page:
         open_sweep(page, "first")

@@ -13,6 +13,8 @@ import {doing} from "./workers_view.js";
 const MOST_JOBS = 200;
 const STATES = ["queued", "leased", "waiting", "succeeded", "failed", "cancelled", "diverged"];
 const AGGREGATES = ["max", "min", "mean", "median"];
+// Of jobs; a setting goes by its path.
+const JOB_AXES = ["learning_rate", "seed", "encoding", "task", "system"];
 const named = (values) => [["", "as usual"], ...values.map((value) => [value, value])];
 
 // Why none of its jobs runs, though some could: what 'longreach status' says, and 'longreach explain' of one. Empty: one runs or can.
@@ -77,7 +79,7 @@ function resultsPanel(id, choices) {
 function figurePanel(id, choices) {
   const losses = () => choices.get("figure") === "losses";
   const options = () => ({...(losses() ? {x: "step"} : {x: choices.get("x"), y: choices.get("y"), metric: choices.get("metric")}), lines: choices.get("lines"),
-                          panels: choices.get("panels"), only: choices.get("only").split(" "), log: choices.isSet("log")});
+                          panels: choices.get("panels"), "best-of": choices.get("best-of"), only: choices.get("only").split(" "), log: choices.isSet("log")});
   return new Panel({
     title: "Figure",
     question: () => ({name: "plot", parameters: {sweep: id, ...options(), log: choices.isSet("log") ? "1" : ""}, words: ["plot", shortId(id)],
@@ -85,7 +87,8 @@ function figurePanel(id, choices) {
     draw: (specification) => chart(specification, losses() ? "Losses of training" : "Measurements"),
     controls: [choice(choices, "figure", "Of", [["", "tests"], ["losses", "losses of training"]]), control(choices, "x", "X", {among: axes()}),
                control(choices, "y", "Y", {among: axes(), hint: "the metric"}), control(choices, "lines", "Lines", {among: axes()}),
-               control(choices, "panels", "Panels", {among: axes().then((known) => [...known, "none"])}), flag(choices, "log", "logarithmic")],
+               control(choices, "panels", "Panels", {among: axes().then((known) => [...known, "none"])}),
+               control(choices, "best-of", "Best of", {among: JOB_AXES, hint: "none"}), flag(choices, "log", "logarithmic")],
   });
 }
 
