@@ -312,7 +312,9 @@ absl::Status SweepRun::CheckOwnWorkers(const std::function<void(const std::strin
     worker->told = true;
     const std::string words = LastWords(worker->process, "longreach-worker");
     if (running == 0) {
-      return Error(absl::StatusCode::kAborted, fmt::format("the worker ended: {}", words), AllIsKept());
+      // Before there is anything to do, by what it was told: an option that it does not take is the user's.
+      const bool is_usage = sweep_.id().empty() && worker->process.exit_code() == kUsage;
+      return Error(is_usage ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kAborted, fmt::format("the worker ended: {}", words), AllIsKept());
     }
     say(fmt::format("the worker of {} ended, and {} on without it: {}", worker->device, running == 1 ? "another goes" : "others go", words));
   }

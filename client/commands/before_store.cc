@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "client/commands/sweep_calls.h"
@@ -74,8 +76,11 @@ absl::StatusOr<std::optional<int>> TryWorkerBeforeStore(const Session& session, 
   }
   if (tried == Tried::kInterrupted) return std::optional<int>(interrupt.exit_code());
   if (tried != Tried::kNoneCan) return std::optional<int>();
-  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("the worker cannot run: {}", LastWords(tries.front(), "longreach-worker")),
-               "nothing was submitted, and no store was made; 'longreach-worker run --help' says what a worker can be told, and 'longreach doctor' what this machine lacks");
+  const std::string refusal = fmt::format("the worker cannot run: {}", LastWords(tries.front(), "longreach-worker"));
+  const std::string hint = "nothing was submitted, and no store was made; 'longreach-worker run --help' says what a worker can be told";
+  // An option that none takes is as wrong here as it is there.
+  if (std::ranges::all_of(tries, [](const Process& one) { return one.exit_code() == kUsage; })) return UsageError(refusal, hint);
+  return Error(absl::StatusCode::kFailedPrecondition, refusal, hint + ", and 'longreach doctor' what this machine lacks");
 }
 
 }  // namespace longreach::client

@@ -313,6 +313,17 @@ TEST_F(EmbeddedTest, AWorkerThatDoesNotLikeItsOptionsLeavesNoSweep) {
   EXPECT_EQ(Contents("ends"), "ended\n");
 }
 
+TEST_F(EmbeddedTest, AnOptionThatTheWorkerDoesNotTakeIsOneThatTheRunDoesNot) {
+  MakeStore();
+  SetScheduler(Listens());
+  SetWorker("echo 'error: engine: no such one' >&2\nexit 2\n");
+  fake_.sweep.mutable_counts()->set_succeeded(0);
+  const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--engine", "warp"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("error: the worker ended: engine: no such one\n  nothing was submitted; 'longreach-worker run --help' says what a worker can be told\n"));
+  EXPECT_TRUE(fake_.submitted.dry_run());
+}
+
 TEST_F(EmbeddedTest, AMissingWorkerEndsTheRun) {
   MakeStore();
   SetScheduler(Listens());

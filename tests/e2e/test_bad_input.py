@@ -120,8 +120,8 @@ def test_refuses_a_file_that_is_no_store(home):
     (["submit", "quickstart", "--set", "training.steps=0"], 2, ["training.steps"]),
     (["run", "quickstart", "--set", "training.steps=0"], 2, ["training.steps"]),
     (["run", "quickstart-language", "--set", "data=nothing"], 4, ["nothing"]),
-    (["run", "quickstart", "--engine", "warp"], 1, ["the worker cannot run", "warp", "libtorch"]),
-    (["run", "quickstart", "--data-folder", "/dev/null"], 1, ["the worker cannot run", "/dev/null"]),
+    (["run", "quickstart", "--engine", "warp"], 2, ["the worker cannot run", "warp", "libtorch"]),
+    (["run", "quickstart", "--data-folder", "/dev/null"], 2, ["the worker cannot run", "/dev/null"]),
     (["store", "merge", "nothing.db"], 4, ["nothing.db"]),
 ], ids=["submit", "run", "data", "engine", "data-folder", "merge"])
 def test_what_is_refused_leaves_no_store_where_there_was_none(home, command, code, named):
