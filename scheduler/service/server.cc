@@ -22,6 +22,7 @@
 #include "scheduler/service/listen.h"
 #include "scheduler/service/maintenance.h"
 #include "scheduler/service/notifier.h"
+#include "scheduler/service/upload_parts.h"
 #include "scheduler/service/upload_room.h"
 #include "scheduler/service/worker_handlers.h"
 #include "store/database_file.h"
@@ -121,6 +122,7 @@ struct Server::Parts {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
   std::optional<Bell::Listening> ended;  // For the events.
+  std::unique_ptr<UploadParts> upload_parts;
   std::unique_ptr<UploadRoom> room;
   std::unique_ptr<store::LogKeeper> log_keeper;
   std::string pruned_from, pruning_trouble;  // Of the writer's thread, as is
@@ -136,6 +138,7 @@ struct Server::Parts {
   std::unique_ptr<ClientHandlers> client;
   std::unique_ptr<WorkerHandlers> worker;
   std::unique_ptr<ArtifactHandlers> artifacts;
+  std::optional<Bell::Listening> attempts_ended;  // For the artifacts' handlers.
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<Listener> listener;
   std::unique_ptr<grpc::Server> grpc;
@@ -190,8 +193,10 @@ absl::Status Server::Parts::Decide(const ServerOptions& options) {
   if (events != nullptr) deciding.news = [this](const News& news) { events->Add(news); };
   engine = std::make_unique<Engine>(
       clock, deciding, [this](store::Event event) { writer->Submit(std::move(event)); }, [this] { writer->Wake(); });
+  upload_parts = std::make_unique<UploadParts>(store->artifacts());
+  store->artifacts().MakeSpaceBy([this] { return upload_parts->DropOldest(); });
   room = std::make_unique<UploadRoom>(
-      engine->board(), [this] { return SpaceLeft(store->artifacts().folder()); }, deciding.log);
+      engine->board(), [this] { return SpaceLeft(store->artifacts().folder()) + upload_parts->bytes(); }, deciding.log);
   RETURN_IF_ERROR(engine->Restore(store->writer_connection()));
   if (events != nullptr) {
     events->Look(store->writer_connection(), clock.Steady());
@@ -230,6 +235,7 @@ store::WriterOptions Server::Parts::Writing() {
   };
   writing.on_disk = [this](const std::string& trouble) {
     engine->board().SetStoreTrouble(trouble);
+    if (!trouble.empty()) upload_parts->DropAll();  // They may be in its way.
     if (trouble.empty()) unrecorded_left = true;
     if (trouble.empty()) room->StoreIsWell();
     Log(trouble.empty() ? "the store can be written again" : fmt::format("the store cannot be written: {}", trouble));
@@ -249,7 +255,8 @@ void Server::Parts::MakeHandlers(const ServerOptions& options) {
                                                                     .stop = ends.get_token()},
                                             options.between_looks, tokens.get(), LookedAt{.path = options.merges, .source = std::move(looked_at)});
   worker = std::make_unique<WorkerHandlers>(*engine, store->artifacts().inbox().string());
-  artifacts = std::make_unique<ArtifactHandlers>(*engine, *store, *transfers, options.artifact_limits, *room, clock);
+  artifacts = std::make_unique<ArtifactHandlers>(*engine, *store, *transfers, options.artifact_limits, *room, *upload_parts, clock);
+  attempts_ended.emplace(engine->board().ended().Listen([this] { artifacts->AttemptsHaveEnded(); }));
 }
 
 // From here on calls are answered.
@@ -324,6 +331,7 @@ Server::~Server() {
   parts_->engine->Shutdown();
   parts_->grpc->Shutdown(std::chrono::system_clock::now() + kPatience);
   parts_->grpc->Wait();
+  parts_->attempts_ended.reset();
   parts_->workforce.reset();
   parts_->transfers.reset();
   parts_->long_calls.reset();

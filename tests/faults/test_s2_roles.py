@@ -29,6 +29,7 @@ ADMITTED = {
     "/longreach.v1.Longreach/GetInfo": READER,
     "/longreach.v1.Worker/Synchronize": WORKER,
     "/longreach.v1.Artifacts/Upload": WORKER,
+    "/longreach.v1.Artifacts/FindUpload": WORKER,
     "/longreach.v1.Artifacts/Download": READER | WORKER,
 }
 # What gRPC brings along.

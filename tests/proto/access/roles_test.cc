@@ -47,7 +47,7 @@ TEST(RolesTest, AWorkerMayDoAWorkersCallsAndNoOther) {
     if (Admits(AdmissionOf(path), v1::ROLE_WORKER)) admitted.push_back(path);
   }
   EXPECT_EQ(admitted, (std::vector<std::string>{"/longreach.v1.Worker/Synchronize", "/longreach.v1.Artifacts/Upload",
-                                                "/longreach.v1.Artifacts/Download"}));
+                                                "/longreach.v1.Artifacts/FindUpload", "/longreach.v1.Artifacts/Download"}));
 }
 
 TEST(RolesTest, WhatIsNotDescribedIsClosed) {

@@ -18,7 +18,18 @@ class ArtifactTotalTest : public ::testing::Test {
   }
 
   void AddCheckpoint(int step, size_t bytes) { test_.AddFile(job_, "checkpoint", step, attempt_, std::string(bytes, static_cast<char>('a' + step))); }
-  absl::Status Admit(double bytes) { return total_.Admit(test_.db(), bytes, /*most=*/100, now_); }
+  std::unique_ptr<ArtifactTotal::Admitted> LetIn(double bytes) {
+    absl::StatusOr<std::unique_ptr<ArtifactTotal::Admitted>> admitted = total_.Admit(test_.db(), bytes, /*most=*/100, now_);
+    EXPECT_OK(admitted);
+    return admitted.ok() ? *std::move(admitted) : nullptr;
+  }
+  // It comes to be, if it is let in.
+  absl::Status Admit(double bytes) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<ArtifactTotal::Admitted> admitted, total_.Admit(test_.db(), bytes, /*most=*/100, now_));
+    admitted->HasComeToBe();
+    return absl::OkStatus();
+  }
+  double Left() { return *total_.Left(test_.db(), /*most=*/100, now_); }
 
   TemporaryFolder folder_;
   TestStore test_;
@@ -48,6 +59,22 @@ TEST_F(ArtifactTotalTest, CountsWhatItLetInAndSumsUpAgainAfterAWhile) {
   now_ += ArtifactTotal::kHolds;
 
   EXPECT_OK(Admit(60));
+}
+
+TEST_F(ArtifactTotalTest, WhatDidNotComeToBeIsGivenBackToTheSumThatHadIt) {
+  AddCheckpoint(1, 30);
+  std::unique_ptr<ArtifactTotal::Admitted> admitted = LetIn(40);
+  EXPECT_EQ(Left(), 30);
+  now_ += ArtifactTotal::kHolds - std::chrono::seconds(1);
+  admitted.reset();
+  EXPECT_EQ(Left(), 70);
+
+  admitted = LetIn(40);
+  EXPECT_EQ(Left(), 30);
+  now_ += ArtifactTotal::kHolds;
+  EXPECT_EQ(Left(), 70) << "a new sum, without it";
+  admitted.reset();
+  EXPECT_EQ(Left(), 70);
 }
 
 }  // namespace
