@@ -121,3 +121,14 @@ def test_resets_are_a_share_of_the_pieces_and_repeat_with_the_seed(echo):
 
     assert 5 <= resets(1) <= 35  # 1 - 0.8 * 0.8 of 50 are 18.
     assert resets(1) == resets(1)
+
+
+def test_each_connection_is_reset_behind_so_many_bytes(echo):
+    with Proxy(echo, reset_behind=1000) as proxy:
+        for _ in range(2):
+            with connect(proxy) as connection:
+                asked(connection, b"x" * 999)
+                with pytest.raises(ConnectionError):
+                    asked(connection, b"x")
+                    asked(connection)  # The one before may have passed.
+        assert proxy.resets == 2

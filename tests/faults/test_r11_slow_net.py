@@ -1,4 +1,6 @@
 """R11: a slow, far and unreliable net: sweeps finish, no lease is taken for lost, checkpoints and logs arrive."""
+import os
+
 import pytest
 
 import harness
@@ -32,6 +34,9 @@ model: {layers: 3, embedding_dim: 64, heads: 8, mlp_dim: 256}
 training: {steps: 5, batch_size: 4, lengths: 1..4}
 evaluation: {lengths: [5], examples: 8}
 """
+
+# Several windows of HTTP/2, so that a part of them is with the scheduler before the reset, which loses what it has not read.
+BETWEEN_RESETS = 250_000
 
 
 def submit(home, scheduler, fault):
@@ -90,6 +95,27 @@ def test_resets_with_others_waiting(home, fault):
     ran_out = [detail for detail in lost if "lease ran out" in detail]
     assert ran_out == [], lost
     fault.reached(f"2 workers, {resets} resets: 0 leases ran out, {len(lost)} attempts changed hands, each result once")
+
+
+@pytest.mark.fault("R11", aim="connections that are reset behind 250 kB: files of more than twice as much arrive, 0 leases lost")
+def test_files_larger_than_what_passes_between_two_resets(home, fault):
+    """Each try of a file goes on where the one before broke off: from its beginning, none would ever come to its end."""
+    scheduler = Scheduler(home, listen="127.0.0.1:0")
+    with Proxy(scheduler.address, reset_behind=BETWEEN_RESETS) as proxy:
+        worker = Worker(home, proxy, "--pack-limit", "1", "--checkpoint-every-s", "0")
+        submitted = run_cli(home, "submit", "/dev/stdin", scheduler=scheduler, stdin=LARGE)
+        assert submitted.code == 0, submitted
+        until(lambda: query(scheduler.store, "SELECT count(*) FROM jobs WHERE state <> 'succeeded'") == [(0,)], "all jobs have succeeded")
+        resets = proxy.resets
+        worker.kill()
+    smallest, = query(scheduler.store, "SELECT min(bytes) FROM artifacts WHERE kind = 'weights'")[0]
+    assert smallest > 2 * BETWEEN_RESETS
+    assert resets >= 3  # Both may be on the same connection, which carries at most a piece more than that.
+    assert query(scheduler.store, "SELECT detail FROM attempts WHERE outcome = 'lost'") == []
+    until(lambda: os.listdir(f"{scheduler.store}.artifacts/tmp") == [], "nothing is left of tries that broke off")
+    assert scheduler.stop() == 0
+    check_ledger(home, scheduler.store)
+    fault.reached(f"two files of {smallest:,} bytes, {resets} resets: both arrived, 0 leases lost")
 
 
 @pytest.mark.fault("R11", aim="256 kbit/s: sweeps finish, 0 false lease expiries, checkpoints, weights and logs arrive")

@@ -26,11 +26,12 @@ _PIECES_IN_FLIGHT = 64
 class Proxy:
     """Listens on an address of its own, and passes on to `target` ("host:port" or "unix:PATH")."""
 
-    def __init__(self, target, *, listen="127.0.0.1:0", delay_s=0.0, bytes_per_s=None, reset_share=0.0, seed=1):
+    def __init__(self, target, *, listen="127.0.0.1:0", delay_s=0.0, bytes_per_s=None, reset_share=0.0, reset_behind=None, seed=1):
         self._target = target
-        self.delay_s = delay_s                # Of each piece, each way; may be changed while running, as may the next two.
+        self.delay_s = delay_s                # Of each piece, each way; may be changed while running, as may the next three.
         self.bytes_per_s = bytes_per_s        # Of all connections together, each way.
         self.reset_share = reset_share        # Of the pieces (at most 64 KiB each): its connection ends with a reset instead.
+        self.reset_behind = reset_behind      # Bytes upwards: a connection that has carried as many is reset.
         self.connections = 0                  # Accepted so far.
         self.resets = 0
         self.passed = dict.fromkeys(DIRECTIONS, 0)  # Bytes.
@@ -168,6 +169,7 @@ class _Link:
         self._far = None
         self._gates = {direction: asyncio.Event() for direction in DIRECTIONS}
         self.stranded = False
+        self._carried = dict.fromkeys(DIRECTIONS, 0)  # Bytes.
         self.hung_up = set()  # Directions whose sender sends no more.
         self.obey()
 
@@ -222,6 +224,10 @@ class _Link:
                 self._proxy.passed[direction] += len(piece)
                 writer.write(piece)
                 await writer.drain()
+                self._carried[direction] += len(piece)
+                if direction == "up" and self._proxy.reset_behind and self._carried[direction] >= self._proxy.reset_behind:
+                    self._proxy.resets += 1
+                    raise _Ended
         finally:
             taking.cancel()
 
