@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,6 +78,7 @@ class Keeping final : public v1::Artifacts::Service {
   void Have(std::string part) { part_ = std::move(part); }
   void AnswerBy(AnswerTo answer) { answer_ = std::move(answer); }
   void AnswerQuestions(std::vector<grpc::Status> first_ones) { refusals_ = std::move(first_ones); }
+  void SayThatThereAre(double bytes) { said_ = bytes; }
 
   std::vector<double> begun() {
     const std::lock_guard lock(mutex_);
@@ -92,7 +95,7 @@ class Keeping final : public v1::Artifacts::Service {
     EXPECT_EQ(header->from(), 0);
     EXPECT_EQ(header->sha256().size(), 64u);
     if (asked_ < refusals_.size()) return refusals_[asked_++];
-    response->set_bytes(static_cast<double>(part_.size()));
+    response->set_bytes(said_.value_or(static_cast<double>(part_.size())));
     return grpc::Status::OK;
   }
   grpc::Status Upload(grpc::ServerContext*, grpc::ServerReader<v1::UploadRequest>* reader, v1::UploadResponse* response) override {
@@ -121,6 +124,7 @@ class Keeping final : public v1::Artifacts::Service {
   std::vector<double> begun_;  // The `from` of each upload.
   std::vector<grpc::Status> refusals_;
   size_t asked_ = 0;
+  std::optional<double> said_;
   AnswerTo answer_;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -141,12 +145,15 @@ class UploadTriesTest : public ::testing::Test {
     Transfers transfers([&channels] { return (*channels)->ForFile(); }, "worker", 1);
     v1::UploadHeader header;
     header.set_kind("weights");
-    return transfers.Upload(header, folder_ / "file", {});
+    absl::StatusOr<std::string> sha256 = transfers.Upload(header, folder_ / "file", {});
+    uploaded_ = transfers.uploaded();
+    return sha256;
   }
   static double Chunks(int number) { return static_cast<double>(number * static_cast<int>(kChunkBytes)); }
 
   const testing::TemporaryFolder folder_;
   std::string bytes_;
+  int64_t uploaded_ = 0;
 };
 
 TEST(TransfersTest, WhatIsDamagedOnItsWayIsAskedForOnceMoreAndIsNotGone) {
@@ -196,6 +203,7 @@ TEST_F(UploadTriesTest, AFileThatNeverArrivesInOneTryArrivesInSeveral) {
   EXPECT_EQ(*sha256, Sha256Of(bytes_));
   EXPECT_TRUE(scheduler.whole() == bytes_);
   EXPECT_EQ(scheduler.begun(), (std::vector<double>{0, Chunks(3), Chunks(6)}));
+  EXPECT_EQ(uploaded_, std::ssize(bytes_));
 }
 
 TEST_F(UploadTriesTest, TheFirstTryAsksNothingAndSendsAll) {
@@ -243,6 +251,21 @@ TEST_F(UploadTriesTest, WhereTheQuestionIsNotAnsweredTheWholeFileGoes) {
 
     EXPECT_EQ(scheduler.begun(), (std::vector<double>{0, 0})) << refusal;
     EXPECT_TRUE(scheduler.whole() == bytes_);
+  }
+}
+
+TEST_F(UploadTriesTest, AnAnswerThatCannotBeIsNone) {
+  for (const double bytes : {-1.0, 0.5, Chunks(kChunks) + 1, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    Keeping scheduler(folder_ / "s", /*chunks=*/100);
+    scheduler.SayThatThereAre(bytes);
+    bool answered = false;
+    scheduler.AnswerBy([&answered](double, const std::string&) {
+      return std::exchange(answered, true) ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNAVAILABLE, "the answer was lost");
+    });
+
+    ASSERT_TRUE(Upload().ok());
+
+    EXPECT_EQ(scheduler.begun(), (std::vector<double>{0, 0})) << bytes;
   }
 }
 
