@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/commands/other_tests.h"
+#include "client/commands/plan_json.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/data_fit.h"
@@ -42,6 +43,20 @@ std::string FlagsOf(const WorkerOptions& options) {
   std::string flags;
   for (const std::string& word : options.Arguments()) flags += " " + ShellWord(word);
   return flags;
+}
+
+absl::StatusOr<std::optional<int>> EnsureDataSets(Session& session, const std::set<std::string>& names, const WorkerOptions& options,
+                                                  const InterruptScope& interrupt) {
+  if (names.empty()) return std::optional<int>();
+  std::vector<std::string> arguments = {"data", "ensure"};
+  arguments.insert(arguments.end(), names.begin(), names.end());
+  if (!options.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options.data_folder});
+  if (session.settings().quiet) arguments.emplace_back("--quiet");
+  session.out().flush();
+  ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments));
+  if (interrupt.count() > 0) return interrupt.exit_code();
+  if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
+  return std::optional<int>();
 }
 
 }  // namespace
@@ -85,16 +100,7 @@ absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options) 
 absl::StatusOr<std::optional<int>> EnsureData(Session& session, const std::vector<v1::Plan>& plans, const WorkerOptions& options, const InterruptScope& interrupt) {
   std::set<std::string> names;
   for (const v1::Plan& plan : plans) names.insert(plan.data_sets().begin(), plan.data_sets().end());
-  if (names.empty()) return std::optional<int>();
-  std::vector<std::string> arguments = {"data", "ensure"};
-  arguments.insert(arguments.end(), names.begin(), names.end());
-  if (!options.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options.data_folder});
-  if (session.settings().quiet) arguments.emplace_back("--quiet");
-  session.out().flush();
-  ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments));
-  if (interrupt.count() > 0) return interrupt.exit_code();
-  if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
-  return std::optional<int>();
+  return EnsureDataSets(session, names, options, interrupt);
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
@@ -103,6 +109,10 @@ absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
     if (ended.has_value()) return ended;
   }
   RETURN_IF_ERROR(Submit());
+  if (session_.embedded() != nullptr && retried_) {
+    ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureDataOfRetried());
+    if (missing.has_value()) return missing;
+  }
   ASSIGN_OR_RETURN(const std::optional<int> ended, Follow());
   // Nothing is left to compute: workers end while the caller goes on.
   if (!ended.has_value()) {
@@ -115,13 +125,26 @@ absl::StatusOr<std::optional<int>> SweepRun::Prepare() {
   v1::SubmitSweepRequest plan = submission_;
   plan.set_dry_run(true);
   ASSIGN_OR_RETURN(const v1::SubmitSweepResponse planned, connection_.Call(&Connection::Stub::SubmitSweep, plan, std::chrono::minutes(10)));
-  if (planned.plan().done() == planned.plan().jobs()) return std::optional<int>();
+  const bool retries = options_.retry_failed && planned.plan().failed() > 0;
+  if (NothingIsToRun(planned.plan()) && !retries) return std::optional<int>();
   ASSIGN_OR_RETURN(std::optional<int> ended, EnsureData(session_, {planned.plan()}, options_.worker, interrupt_));
   if (ended.has_value()) return ended;
   ASSIGN_OR_RETURN(ended, CheckDataFits(session_, submission_.spec(), planned.plan(), options_.worker, interrupt_));
   if (ended.has_value()) return ended;
+  seen_to_.insert(planned.plan().data_sets().begin(), planned.plan().data_sets().end());
   RETURN_IF_ERROR(StartWorkers());
   return AwaitWorkers();
+}
+
+absl::StatusOr<std::optional<int>> SweepRun::EnsureDataOfRetried() {
+  v1::SubmitSweepRequest plan = submission_;
+  plan.set_dry_run(true);
+  ASSIGN_OR_RETURN(const v1::SubmitSweepResponse planned, connection_.Call(&Connection::Stub::SubmitSweep, plan, std::chrono::minutes(10)));
+  std::set<std::string> names;
+  for (const std::string& name : planned.plan().data_sets()) {
+    if (!seen_to_.contains(name)) names.insert(name);
+  }
+  return EnsureDataSets(session_, names, options_.worker, interrupt_);
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::AwaitWorkers() {
@@ -173,9 +196,10 @@ absl::Status SweepRun::Submit() {
   ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
                    connection_.Call(&Connection::Stub::SubmitSweep, submission_, std::chrono::minutes(10)));
   sweep_ = response.sweep();
+  const v1::Plan& plan = response.plan();
   session_.Say(fmt::format(
-      "sweep {} {}: {}, {} done{}", ShortId(sweep_.id()), Printable(sweep_.name()),
-      Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
+      "sweep {} {}: {}, {} done{}{}", ShortId(sweep_.id()), Printable(sweep_.name()), Count(plan.jobs(), "job"), Thousands(plan.done()),
+      plan.failed() == 0 ? "" : fmt::format(", {} failed", Thousands(plan.failed())),
       session_.embedded() != nullptr ? fmt::format("; store {}", Printable(session_.store())) : ""));
   SayIfNameIsTaken(session_, connection_, response);
   SayOfTestLengths(session_, submission_.spec());
@@ -188,6 +212,7 @@ absl::Status SweepRun::Submit() {
   if (const int64_t failed = sweep_.counts().failed(); options_.retry_failed && failed > 0) {
     session_.Say(fmt::format("{} that had failed {} again", Count(failed, "job"), failed == 1 ? "runs" : "run"));
     RETURN_IF_ERROR(Steer(v1::SteerSweepRequest::ACTION_RETRY));
+    retried_ = true;
   }
   return session_.embedded() != nullptr && !AllSucceeded(sweep_) ? SayWhatComesFirst() : absl::OkStatus();
 }

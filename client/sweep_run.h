@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,8 @@ class SweepRun {
   absl::StatusOr<std::optional<int>> Prepare();
   absl::StatusOr<std::optional<int>> AwaitWorkers();
   absl::Status Submit();
+  // Those of jobs that had failed until now, which the plan of before left out.
+  absl::StatusOr<std::optional<int>> EnsureDataOfRetried();
   absl::Status Steer(v1::SteerSweepRequest::Action action);
   // Other sweeps of the store whose jobs the worker is given before: whoever began one with a wrong setting, and starts anew, would wait for it.
   absl::Status SayWhatComesFirst() const;
@@ -90,6 +93,8 @@ class SweepRun {
   const SweepRunOptions options_;
 
   v1::Sweep sweep_;
+  bool retried_ = false;
+  std::set<std::string> seen_to_;  // Data sets, before it was submitted.
   // Of our own: one, or one for each GPU. Empty: the scheduler has others.
   struct OwnWorker {
     std::string device;  // As it was told; empty: its own choice.

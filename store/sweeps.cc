@@ -202,9 +202,15 @@ absl::StatusOr<std::vector<int64_t>> SweepJobsWithInputs(sql::Connection& db, in
                          sweep);
 }
 
+absl::StatusOr<std::vector<int64_t>> UnstartedJobsWithInputs(sql::Connection& db, int64_t sweep) {
+  return db.All<int64_t>("SELECT sj.job FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = ? AND j.state IN ('waiting', 'queued', 'cancelled') "
+                         "AND EXISTS (SELECT 1 FROM job_inputs AS i WHERE i.job = sj.job) ORDER BY sj.job",
+                         sweep);
+}
+
 absl::StatusOr<std::vector<OpenJobs>> OpenJobsOfSweep(sql::Connection& db, int64_t sweep) {
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT min(j.num), j.spec, count(*) FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job "
-                                            "WHERE sj.sweep = ? AND j.state <> 'succeeded' GROUP BY j.pack_key ORDER BY 1",
+                                            "WHERE sj.sweep = ? AND j.state NOT IN ('succeeded', 'failed') GROUP BY j.pack_key ORDER BY 1",
                                             sweep));
   std::vector<OpenJobs> open;
   while (rows.Next()) open.push_back({.spec = rows.Get<std::string>(1), .jobs = rows.Get<int64_t>(2)});
@@ -218,6 +224,13 @@ absl::StatusOr<Prerequisites> CountPrerequisites(sql::Connection& db, int64_t sw
                                             sweep));
   if (!rows.Next()) return rows.status();
   return Prerequisites{.jobs = rows.Get<int64_t>(0), .succeeded = rows.Get<int64_t>(1)};
+}
+
+absl::StatusOr<int64_t> CountFailedMembers(sql::Connection& db, const SweepRow& sweep) {
+  ASSIGN_OR_RETURN(const int64_t given_up, db.One<int64_t>("SELECT count(*) FROM given_up AS gu CROSS JOIN sweep_jobs AS sj ON sj.job = gu.job AND sj.sweep = gu.sweep "
+                                                           "JOIN jobs AS j ON j.num = gu.job WHERE gu.sweep = ? AND sj.role = 'member' AND j.state = 'failed'",
+                                                           sweep.num));
+  return sweep.counts.failed + given_up;
 }
 
 }  // namespace longreach::store

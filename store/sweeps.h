@@ -142,7 +142,10 @@ absl::StatusOr<bool> SweepHasInputs(sql::Connection& db, int64_t sweep);
 // A sweep's jobs that need others, ascending: what makes an input comes before what needs it.
 absl::StatusOr<std::vector<int64_t>> SweepJobsWithInputs(sql::Connection& db, int64_t sweep);
 
-// Jobs of a sweep, prerequisites too, that have not succeeded and could be packs together.
+// Those of them, ascending, that are waiting, queued or cancelled.
+absl::StatusOr<std::vector<int64_t>> UnstartedJobsWithInputs(sql::Connection& db, int64_t sweep);
+
+// Jobs of a sweep, prerequisites too, that have neither succeeded nor failed and could be packs together.
 struct OpenJobs {
   std::string spec{};  // Of one of them.
   int64_t jobs = 0;
@@ -154,5 +157,7 @@ struct Prerequisites {
   int64_t succeeded = 0;
 };
 absl::StatusOr<Prerequisites> CountPrerequisites(sql::Connection& db, int64_t sweep);
+// Members that have failed, also those that the sweep has given up, which it counts as cancelled.
+absl::StatusOr<int64_t> CountFailedMembers(sql::Connection& db, const SweepRow& sweep);
 
 }  // namespace longreach::store

@@ -20,6 +20,7 @@ namespace {
 
 std::string TimeText(const v1::Plan& plan) {
   if (plan.jobs() == plan.done()) return "none, all is done";
+  if (NothingIsToRun(plan)) return "none, nothing is to run";
   if (!HoursAreKnown(plan)) return "not known: no worker of this store has been measured on such jobs yet";
   return fmt::format("about {} on the workers at hand ({} to {})", HumanDuration(plan.hours() * 3600),
                      HumanDuration(plan.hours_low() * 3600), HumanDuration(plan.hours_high() * 3600));
@@ -42,7 +43,7 @@ bool CountsAVocabulary(const v1::SweepSpec& sweep, const v1::Plan& plan) {
 }
 
 const std::string& Details() {
-  static const std::string details = fmt::format("{}\nJobs that have failed count as to run: that takes 'run --retry-failed', or 'longreach retry' before.\nAs json the hours on the workers at hand are null until some of such jobs have been measured.", kSpecDetails);
+  static const std::string details = fmt::format("{}\nJobs that have failed are not to run, and no cost covers them: a submission leaves them so, and 'longreach retry' or\n'run --retry-failed' runs them again.\nAs json the hours on the workers at hand are null until some of such jobs have been measured.", kSpecDetails);
   return details;
 }
 
@@ -100,8 +101,13 @@ class PlanCommand final : public Command {
 
  private:
   static void Print(std::ostream& out, const std::string& name, const v1::Plan& plan) {
-    out << fmt::format("{}: {}, {} done, {} to run\n", Printable(name), Count(plan.jobs(), "job"), Thousands(plan.done()),
-                       Thousands(int64_t{plan.jobs()} - plan.done()));
+    const bool one = plan.failed() == 1;
+    out << fmt::format("{}: {}, {} done, {}{} to run\n", Printable(name), Count(plan.jobs(), "job"), Thousands(plan.done()),
+                       plan.failed() == 0 ? "" : Thousands(plan.failed()) + " failed, ", Thousands(int64_t{plan.jobs()} - plan.done() - plan.failed()));
+    if (plan.failed() > 0) {
+      out << fmt::format("  failed         {}, which {} so; 'longreach retry SWEEP', once it is submitted, or 'run --retry-failed' runs {} again\n",
+                         Count(plan.failed(), "job"), one ? "stays" : "stay", one ? "it" : "them");
+    }
     if (plan.prerequisites() > 0) {
       out << fmt::format("  prerequisites  {} outside of the sweep, {} done\n", Count(plan.prerequisites(), "job"),
                          Thousands(plan.prerequisites_done()));

@@ -6,7 +6,12 @@
 
 namespace longreach::client {
 
-bool HoursAreKnown(const v1::Plan& plan) { return plan.jobs() == plan.done() || !(plan.hours() <= 0); }
+bool NothingIsToRun(const v1::Plan& plan) {
+  // Of what an older scheduler says, none has failed.
+  return plan.jobs() == plan.done() || (plan.jobs() == plan.done() + plan.failed() && plan.packs() == 0);
+}
+
+bool HoursAreKnown(const v1::Plan& plan) { return NothingIsToRun(plan) || !(plan.hours() <= 0); }
 
 std::string JsonWithPlan(const google::protobuf::Message& message, const v1::Plan& plan) {
   std::string json = JsonOf(message);

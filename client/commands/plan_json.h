@@ -1,4 +1,4 @@
-// A plan as JSON: hours that nobody knows are null, where the message has 0.
+// What a plan's numbers mean; and a plan as JSON: hours that nobody knows are null, where the message has 0.
 #pragma once
 
 #include <string>
@@ -7,7 +7,10 @@
 
 namespace longreach::client {
 
-// Hours are worked out from workers' speed, which may not have been measured yet; of a sweep of which all is done they are 0.
+// All is done, or has failed and stays so, with nothing that it needs left either.
+bool NothingIsToRun(const v1::Plan& plan);
+
+// Hours are worked out from workers' speed, which may not have been measured yet; of a sweep of which nothing is to run they are 0.
 bool HoursAreKnown(const v1::Plan& plan);
 
 // `message` is `plan`, or has it.

@@ -40,7 +40,7 @@ class Submit final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate));
     RETURN_IF_ERROR(CheckParts(*connection, sweeps).status());
     PartsOutput json(session, sweeps.size() > 1);
-    bool all_done = true;
+    bool any_open = false;
     for (const LoadedSweep& one : sweeps) {
       v1::SubmitSweepRequest request = SubmissionOf(one.file);
       if (priority_.has_value()) request.set_priority(*priority_);
@@ -56,10 +56,10 @@ class Submit final : public Command {
       SayOfTestLengths(session, one.file.spec);
       const v1::Sweep& sweep = response.sweep();
       if (response.created()) SayWhereTestsAloneDiffer(session, *connection, one.file.spec, response.plan(), sweep.id());
-      all_done = all_done && sweep.counts().succeeded() == sweep.jobs();
+      any_open = any_open || OpenJobs(sweep) > 0;
     }
     if (session.json()) json.Finish();
-    if (session.embedded() != nullptr && !session.json() && !all_done) {
+    if (session.embedded() != nullptr && !session.json() && any_open) {
       session.Say(fmt::format("nothing runs yet; '{}' does", RunLine(spec_, WhereFlags(session))));
     }
     return kDone;
@@ -72,9 +72,15 @@ class Submit final : public Command {
       session.out() << sweep.id() << "\n";
       return;
     }
-    session.out() << fmt::format("sweep {} {}: {}, {} done{}\n", ShortId(sweep.id()), Printable(sweep.name()),
-                                 Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
+    const v1::Plan& plan = response.plan();
+    session.out() << fmt::format("sweep {} {}: {}, {} done{}{}\n", ShortId(sweep.id()), Printable(sweep.name()), Count(plan.jobs(), "job"),
+                                 Thousands(plan.done()), plan.failed() == 0 ? "" : fmt::format(", {} failed", Thousands(plan.failed())),
                                  WhatItWas(response));
+    if (plan.failed() > 0) {
+      const bool one = plan.failed() == 1;
+      session.Say(fmt::format("{} {} failed before, and {} so; 'longreach retry {}{}' runs {} again", Count(plan.failed(), "job"), one ? "has" : "have",
+                              one ? "stays" : "stay", ShortId(sweep.id()), WhereFlags(session), one ? "it" : "them"));
+    }
     if (session.embedded() != nullptr) return;
     session.Say(fmt::format("'longreach watch {}{}' shows how it gets on", ShortId(sweep.id()), WhereFlags(session)));
   }

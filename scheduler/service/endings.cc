@@ -40,8 +40,8 @@ std::string OneLine(std::string_view text) {
 
 // Whether a job is one of `longreach attention`: it trains nothing, keeps the matrices of every length that it reads, and has one
 // sequence at each, so that nobody takes its score for a result. Its figure may well be one of weights that were about to diverge.
-bool OnlyLooks(const store::JobRow& job) {
-  const absl::StatusOr<v1::JobSpec> spec = experiments::ReadJob(job.spec);
+bool OnlyLooks(std::string_view job) {
+  const absl::StatusOr<v1::JobSpec> spec = experiments::ReadJob(job);
   if (!spec.ok() || spec->training().steps() > 0) return false;
   const v1::Evaluation& evaluation = spec->evaluation();
   return evaluation.examples() == 1 && !evaluation.lengths().empty() &&
@@ -291,7 +291,7 @@ absl::Status WritePoints(sql::Transaction& tx, int64_t attempt,
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store::JobInputRow& input, const store::JobRow& job) {
+absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store::JobInputRow& input, std::string_view job) {
   v1::ResolvedInput resolved;
   resolved.set_name(input.name);
   const std::string_view source = ShortId(input.source_id);
@@ -325,34 +325,38 @@ absl::Status FailUnstarted(sql::Transaction& tx, const store::JobRow& job, std::
   return SettleDependants(tx, job.num, effects);
 }
 
-absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects) {
-  ASSIGN_OR_RETURN(store::JobRow row, store::GetJob(tx, job));
-  if (row.state != store::State::kWaiting && row.state != store::State::kQueued) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(tx, job));
-  bool all_there = true;
-  std::string failure;
+absl::StatusOr<InputsSeen> LookAtInputs(sql::Connection& db, std::string_view spec, std::span<const store::JobInputRow> inputs) {
+  InputsSeen seen;
   // One that no retry brings is the reason, whatever the others lack.
-  const auto fail = [&failure](const std::string& why) {
-    if (!InputHasDiverged(failure)) failure = why;
+  const auto fail = [&seen](const std::string& why) {
+    if (!InputHasDiverged(seen.failure)) seen.failure = why;
   };
   for (const store::JobInputRow& input : inputs) {
     if (input.source_state == store::State::kFailed) {
       fail(fmt::format("{}: {} (job {}{})", kInputFailed, input.name, ShortId(input.source_id),
                        InputHasDiverged(input.source_failure) ? kWhoseInputDiverged : ""));
     } else if (input.source_state == store::State::kSucceeded) {
-      const absl::StatusOr<v1::ResolvedInput> value = ResolveInput(tx, input, row);
+      const absl::StatusOr<v1::ResolvedInput> value = ResolveInput(db, input, spec);
       if (value.status().code() == absl::StatusCode::kNotFound) fail(std::string(Message(value.status())));
       else RETURN_IF_ERROR(value.status());
     } else {
-      all_there = false;
+      seen.all_there = false;
     }
   }
+  return seen;
+}
+
+absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects) {
+  ASSIGN_OR_RETURN(store::JobRow row, store::GetJob(tx, job));
+  if (row.state != store::State::kWaiting && row.state != store::State::kQueued) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<store::JobInputRow> inputs, store::InputsOf(tx, job));
+  ASSIGN_OR_RETURN(const InputsSeen seen, LookAtInputs(tx, row.spec, inputs));
   ASSIGN_OR_RETURN(core::Life before, LifeOf(row, ""));
-  if (!failure.empty()) {
-    RETURN_IF_ERROR(core::FailInput(before, failure).status());
-    return FailUnstarted(tx, row, failure, effects);
+  if (!seen.failure.empty()) {
+    RETURN_IF_ERROR(core::FailInput(before, seen.failure).status());
+    return FailUnstarted(tx, row, seen.failure, effects);
   }
-  if (!all_there || row.state != store::State::kWaiting) return absl::OkStatus();
+  if (!seen.all_there || row.state != store::State::kWaiting) return absl::OkStatus();
   RETURN_IF_ERROR(core::MakeReady(before).status());
   effects.work = true;
   return store::ReleaseJob(tx, job);

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "longreach/v1/worker.pb.h"
 #include "proto/base/status.h"
@@ -37,13 +38,19 @@ absl::Status WritePoints(sql::Transaction& tx, int64_t attempt,
 
 // A job that no attempt has fails, with those that need it.
 absl::Status FailUnstarted(sql::Transaction& tx, const store::JobRow& job, std::string_view reason, Effects& effects);
+// What a job that is to run, with this specification, has of its inputs.
+struct InputsSeen {
+  bool all_there = true;
+  std::string failure = {};  // One never will be: why the job fails.
+};
+absl::StatusOr<InputsSeen> LookAtInputs(sql::Connection& db, std::string_view spec, std::span<const store::JobInputRow> inputs);
 // Looks at the inputs of a waiting or queued job: ready when all are there, failed when one never will be. Others stay as they are.
 absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects);
 // The same for the jobs that need something of `source`, which has come to an end.
 absl::Status SettleDependants(sql::Transaction& tx, int64_t source, Effects& effects);
 
-// An input's value for a lease of `job`. NOT_FOUND: the source has none that the job may use, and never will. Of a source that has
+// An input's value for a lease of a job with this specification. NOT_FOUND: the source has none that the job may use, and never will. Of a source that has
 // diverged there are weights, from before that, and they are for drawing attention alone.
-absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store::JobInputRow& input, const store::JobRow& job);
+absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store::JobInputRow& input, std::string_view job);
 
 }  // namespace longreach::service

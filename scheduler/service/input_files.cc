@@ -22,7 +22,7 @@ absl::StatusOr<bool> LacksFiles(sql::Connection& db, const store::AttemptRow& at
   for (const store::JobRow& job : jobs) {
     ASSIGN_OR_RETURN(const std::vector<store::JobInputRow> inputs, store::InputsOf(db, job.num));
     for (const store::JobInputRow& input : inputs) {
-      const absl::StatusOr<v1::ResolvedInput> resolved = ResolveInput(db, input, job);
+      const absl::StatusOr<v1::ResolvedInput> resolved = ResolveInput(db, input, job.spec);
       if (resolved.ok() && !CheckFileOf(*resolved, input, files).ok()) return true;
     }
   }

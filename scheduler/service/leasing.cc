@@ -47,7 +47,7 @@ absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow&
   ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(db, job.num));
   for (const store::JobInputRow& input : inputs) {
     v1::ResolvedInput& resolved = *leased.add_inputs();
-    ASSIGN_OR_RETURN(resolved, ResolveInput(db, input, job));
+    ASSIGN_OR_RETURN(resolved, ResolveInput(db, input, job.spec));
     RETURN_IF_ERROR(CheckFileOf(resolved, input, files));
   }
   return leased;

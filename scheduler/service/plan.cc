@@ -10,6 +10,7 @@
 #include "scheduler/core/packs.h"
 #include "scheduler/core/plan.h"
 #include "scheduler/service/needs.h"
+#include "scheduler/service/once_submitted.h"
 #include "scheduler/service/query_workers.h"
 #include "store/attempts.h"
 #include "store/jobs.h"
@@ -59,13 +60,6 @@ absl::StatusOr<Rates> MeasuredRates(sql::Connection& db, const std::map<core::Wo
   return unknown > kMostUnknown * all ? Rates() : rates;
 }
 
-absl::Status AddWithPrerequisites(sql::Connection& db, const experiments::ExpandedJob& job, bool member, PlanCounter& counter) {
-  for (const experiments::ExpandedJob& maker : job.prerequisites) RETURN_IF_ERROR(AddWithPrerequisites(db, maker, false, counter));
-  ASSIGN_OR_RETURN(std::optional<store::State> state, store::FindJobState(db, job.id.value));
-  counter.Add(job, member, state == store::State::kSucceeded);
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 experiments::Cost PlanCounter::CostOf(const v1::JobSpec& spec) const {
@@ -109,16 +103,17 @@ void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, 
   open.memory_bytes = cost_.memory_bytes;
 }
 
-void PlanCounter::Add(const experiments::ExpandedJob& job, bool member, bool succeeded) {
+void PlanCounter::Add(const experiments::ExpandedJob& job, bool member, store::State state) {
   if (!distinct_) {
-    const auto [role, is_new] = seen_.try_emplace(job.id.value, Role{.member = member, .succeeded = succeeded});
+    const auto [role, is_new] = seen_.try_emplace(job.id.value, Role{.member = member, .state = state});
     if (!is_new) {
       if (!member || role->second.member) return;
       // It was counted as what another job needs.
       role->second.member = true;
       --prerequisites_;
       ++members_;
-      if (!role->second.succeeded) return;
+      if (role->second.state == store::State::kFailed) ++members_failed_;
+      if (role->second.state != store::State::kSucceeded) return;
       --prerequisites_done_;
       ++members_done_;
       return;
@@ -126,8 +121,13 @@ void PlanCounter::Add(const experiments::ExpandedJob& job, bool member, bool suc
     role->second.stores_weights = CostOf(job.spec).stores_weights;
   }
   ++(member ? members_ : prerequisites_);
-  if (!succeeded) return AddOpen(job.spec, job.pack_key, 1);
-  ++(member ? members_done_ : prerequisites_done_);
+  if (state == store::State::kFailed) {
+    if (member) ++members_failed_;
+  } else if (state == store::State::kSucceeded) {
+    ++(member ? members_done_ : prerequisites_done_);
+  } else {
+    AddOpen(job.spec, job.pack_key, 1);
+  }
 }
 
 v1::Plan PlanCounter::Plan(int pack_limit) const {
@@ -140,6 +140,7 @@ v1::Plan PlanCounter::Plan(int pack_limit) const {
   v1::Plan plan;
   plan.set_jobs(static_cast<int>(members_));
   plan.set_done(static_cast<int>(members_done_));
+  plan.set_failed(static_cast<int>(members_failed_));
   plan.set_prerequisites(static_cast<int>(prerequisites_));
   plan.set_prerequisites_done(static_cast<int>(prerequisites_done_));
   plan.set_packs(static_cast<int>(packs));
@@ -175,9 +176,10 @@ absl::StatusOr<v1::Plan> Estimated(sql::Connection& db, const PlanCounter& count
 absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, experiments::Expansion& sweep, const LiveBoard::State& live, const std::function<bool()>& given_up) {
   constexpr int64_t kBetweenLooks = 1000;
   PlanCounter counter(!sweep.has_inputs());
+  OnceSubmitted submitted(db);
   for (int64_t i = 0; i < sweep.size(); ++i) {
     if (i % kBetweenLooks == 0 && given_up()) return absl::CancelledError("nobody waits for this plan any more");
-    RETURN_IF_ERROR(AddWithPrerequisites(db, sweep.At(i), true, counter));
+    RETURN_IF_ERROR(submitted.CountInto(counter, sweep.At(i)));
   }
   return Estimated(db, counter, live);
 }
@@ -189,11 +191,19 @@ absl::StatusOr<v1::Plan> PlanOfSweep(sql::Connection& db, const store::SweepRow&
   ASSIGN_OR_RETURN(const store::Prerequisites prerequisites, store::CountPrerequisites(db, sweep.num));
   counter.prerequisites_ = prerequisites.jobs;
   counter.prerequisites_done_ = prerequisites.succeeded;
+  ASSIGN_OR_RETURN(FailingJobs failing, FailingOnceSubmitted(db, sweep.num));
+  ASSIGN_OR_RETURN(counter.members_failed_, store::CountFailedMembers(db, sweep));
+  counter.members_failed_ += failing.members;
   ASSIGN_OR_RETURN(const std::vector<store::OpenJobs> open, store::OpenJobsOfSweep(db, sweep.num));
   for (const store::OpenJobs& jobs : open) {
+    const std::string pack_key = PackKeyOf(jobs.spec);
+    int64_t& fail = failing.by_pack_key[pack_key];
+    const int64_t to_run = jobs.jobs - std::min(fail, jobs.jobs);
+    fail -= jobs.jobs - to_run;
+    if (to_run == 0) continue;
     ASSIGN_OR_RETURN(const v1::JobSpec spec, experiments::ReadJob(jobs.spec));
     RETURN_IF_ERROR(counter.LearnMakers(db, spec));
-    counter.AddOpen(spec, PackKeyOf(jobs.spec), jobs.jobs);
+    counter.AddOpen(spec, pack_key, to_run);
   }
   return Estimated(db, counter, live);
 }

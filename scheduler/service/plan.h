@@ -13,6 +13,7 @@
 #include "scheduler/core/plan.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/live_board.h"
+#include "store/jobs.h"
 #include "store/sql/connection.h"
 #include "store/sweeps.h"
 
@@ -24,8 +25,8 @@ class PlanCounter {
   // `distinct`: no job is added twice, as none is of a sweep without inputs; then nothing is remembered of each.
   explicit PlanCounter(bool distinct) : distinct_(distinct) {}
 
-  // Without its prerequisites, which are added before it.
-  void Add(const experiments::ExpandedJob& job, bool member, bool succeeded);
+  // Without its prerequisites, which are added before it. What has failed is not to run.
+  void Add(const experiments::ExpandedJob& job, bool member, store::State state);
   // Jobs that are one pack if there is room, of which one has this specification.
   void AddOpen(const v1::JobSpec& spec, const std::string& pack_key, int64_t jobs);
   // The plan without the times that it takes, for workers with this pack limit.
@@ -44,11 +45,12 @@ class PlanCounter {
   const bool distinct_;
   int64_t members_ = 0;
   int64_t members_done_ = 0;
+  int64_t members_failed_ = 0;
   int64_t prerequisites_ = 0;
   int64_t prerequisites_done_ = 0;
   struct Role {
     bool member = false;
-    bool succeeded = false;
+    store::State state = store::State::kQueued;
     bool stores_weights = true;
   };
   // Jobs that may be trained together.

@@ -1,6 +1,7 @@
 #include "scheduler/service/slice.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "scheduler/service/endings.h"
 #include "scheduler/service/needs.h"
@@ -60,11 +61,16 @@ absl::StatusOr<bool> Slice::Write(sql::Transaction& tx, const store::SweepRow& s
   for (const int64_t job : with_inputs) RETURN_IF_ERROR(SettleInputs(tx, job, effects));
   effects.work = true;
   states_ = std::move(inserted.states);
+  for (size_t i = 0; i < jobs_.size(); ++i) {
+    if (rows_[i].inputs.empty()) continue;  // Else one may have failed at once.
+    ASSIGN_OR_RETURN(const std::optional<store::State> now, store::FindJobState(tx, rows_[i].id));
+    states_[i] = now.value_or(states_[i]);
+  }
   return !inserted.found.empty();
 }
 
 void Slice::CountInto(PlanCounter& counter) const {
-  for (size_t i = 0; i < states_.size(); ++i) counter.Add(jobs_[i].job, jobs_[i].member, states_[i] == store::State::kSucceeded);
+  for (size_t i = 0; i < states_.size(); ++i) counter.Add(jobs_[i].job, jobs_[i].member, states_[i]);
 }
 
 }  // namespace longreach::service

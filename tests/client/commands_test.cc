@@ -279,7 +279,7 @@ TEST_F(CommandTest, PlanAsksForADryRunAndHasItsNumbersAtTheTop) {
   const nlohmann::json json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json["jobs"], 945);
   for (const char* key :
-       {"done", "prerequisites", "prerequisites_done", "packs", "flops", "pack_memory_bytes", "checkpoint_bytes", "hours", "hours_low", "hours_high"}) {
+       {"done", "failed", "prerequisites", "prerequisites_done", "packs", "flops", "pack_memory_bytes", "checkpoint_bytes", "hours", "hours_low", "hours_high"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
 }
@@ -298,6 +298,32 @@ TEST_F(CommandTest, HoursThatAreNotKnownAreNullInJson) {
   scheduler_.plan.set_hours(0);
   scheduler_.plan.set_done(scheduler_.plan.jobs());
   EXPECT_EQ(nlohmann::json::parse(Run({"plan", "quickstart", "-o", "json"}).out)["hours"], 0);
+}
+
+TEST_F(CommandTest, WhatHasFailedIsNotToRunAndTheCommandThatRunsItIsSaid) {
+  scheduler_.plan.set_done(900);
+  EXPECT_THAT(Run({"plan", "table-b1"}).out, StartsWith("table-b1: 945 jobs, 900 done, 45 to run\n  packs "));
+  EXPECT_THAT(Run({"submit", "table-b1"}).out, HasSubstr(": 945 jobs, 900 done\n"));
+  scheduler_.plan.set_failed(1);
+  EXPECT_THAT(Run({"plan", "table-b1"}).out,
+              StartsWith("table-b1: 945 jobs, 900 done, 1 failed, 44 to run\n  failed         1 job, which stays so; 'longreach retry SWEEP', once it is submitted, or "
+                         "'run --retry-failed' runs it again\n"));
+  EXPECT_EQ(nlohmann::json::parse(Run({"plan", "table-b1", "-o", "json"}).out)["failed"], 1);
+  scheduler_.plan.set_failed(20);
+  const Outcome submitted = Run({"submit", "table-b1"});
+  EXPECT_THAT(submitted.out, HasSubstr(": 945 jobs, 900 done, 20 failed\n"));
+  EXPECT_THAT(submitted.err, HasSubstr("20 jobs have failed before, and stay so; 'longreach retry aaaaaaaa --scheduler " + scheduler_.address() + "' runs them again\n"));
+  EXPECT_THAT(Run({"run", "table-b1"}).err, HasSubstr(": 945 jobs, 900 done, 20 failed\n"));
+}
+
+TEST_F(CommandTest, WhereAllThatIsLeftHasFailedNothingIsToRunAndItTakesNoTime) {
+  scheduler_.plan.set_done(900);
+  scheduler_.plan.set_failed(45);
+  EXPECT_THAT(Run({"plan", "table-b1"}).out, HasSubstr("  time           not known")) << "what they need is open still";
+  scheduler_.plan.set_packs(0);
+  EXPECT_THAT(Run({"plan", "table-b1"}).out, HasSubstr(", 45 failed, 0 to run\n"));
+  EXPECT_THAT(Run({"plan", "table-b1"}).out, HasSubstr("  time           none, nothing is to run\n"));
+  EXPECT_EQ(nlohmann::json::parse(Run({"plan", "table-b1", "-o", "json"}).out)["hours"], 0);
 }
 
 TEST_F(CommandTest, ASweepThatIsTooLargeToBeSentIsRefusedWithItsNumber) {
