@@ -85,6 +85,16 @@ std::string OfDivergedInputs(const std::vector<v1::Job>& failed, int64_t all) {
                      diverged == 1 ? "begins" : "begin");
 }
 
+void SayWhatStaysFailed(Session& session, Connection& connection, const v1::Sweep& sweep, int64_t failed) {
+  if (session.settings().quiet) return;
+  const absl::StatusOr<std::vector<v1::Job>> jobs = FailedJobs(connection, sweep.id(), {});
+  const bool in_vain = jobs.ok() && CountOfDivergedInputs(*jobs) == failed;
+  session.Say(fmt::format("{} {} failed, and {} so{}", Count(failed, "job"), failed == 1 ? "has" : "have", failed == 1 ? "stays" : "stay",
+                          in_vain ? "" : fmt::format("; 'longreach retry {}{}' queues {} again", ShortId(sweep.id()), WhereFlags(session), failed == 1 ? "it" : "them")));
+  const std::string why = jobs.ok() ? OfDivergedInputs(*jobs, failed) : "";
+  if (!why.empty()) session.Say(why);
+}
+
 int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep, const std::string& again) {
   if (AllSucceeded(sweep)) return kDone;
   const v1::JobCounts& counts = sweep.counts();

@@ -21,6 +21,9 @@ absl::StatusOr<std::vector<v1::Job>> FailedJobs(Connection& connection, const st
 // Of `all` failed jobs, of which these were looked at: that some failed because what they begin with diverged, which a retry does not change. Empty: none.
 std::string OfDivergedInputs(const std::vector<v1::Job>& failed, int64_t all);
 
+// Of a sweep that was submitted, that so many of its jobs have failed and are left so; and what queues them again, unless that is in vain.
+void SayWhatStaysFailed(Session& session, Connection& connection, const v1::Sweep& sweep, int64_t failed);
+
 // What goes on with a store on which nothing works.
 inline constexpr std::string_view kWhatGoesOn = "'longreach run' with the sweep's preset or file and this --store goes on with it";
 

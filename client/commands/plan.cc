@@ -43,7 +43,7 @@ bool CountsAVocabulary(const v1::SweepSpec& sweep, const v1::Plan& plan) {
 }
 
 const std::string& Details() {
-  static const std::string details = fmt::format("{}\nJobs that have failed are not to run, and no cost covers them: a submission leaves them so, and 'longreach retry' or\n'run --retry-failed' runs them again.\nAs json the hours on the workers at hand are null until some of such jobs have been measured.", kSpecDetails);
+  static const std::string details = fmt::format("{}\nJobs that have failed are not to run, and no cost covers them: a submission leaves them so, and 'longreach retry' or\n'run --retry-failed' tries them again.\nAs json the hours on the workers at hand are null until some of such jobs have been measured.", kSpecDetails);
   return details;
 }
 
@@ -105,7 +105,7 @@ class PlanCommand final : public Command {
     out << fmt::format("{}: {}, {} done, {}{} to run\n", Printable(name), Count(plan.jobs(), "job"), Thousands(plan.done()),
                        plan.failed() == 0 ? "" : Thousands(plan.failed()) + " failed, ", Thousands(int64_t{plan.jobs()} - plan.done() - plan.failed()));
     if (plan.failed() > 0) {
-      out << fmt::format("  failed         {}, which {} so; 'longreach retry SWEEP', once it is submitted, or 'run --retry-failed' runs {} again\n",
+      out << fmt::format("  failed         {}, which {} so; 'longreach retry SWEEP', once it is submitted, or 'run --retry-failed' tries {} again\n",
                          Count(plan.failed(), "job"), one ? "stays" : "stay", one ? "it" : "them");
     }
     if (plan.prerequisites() > 0) {

@@ -6,6 +6,7 @@
 #include "client/commands/before_store.h"
 #include "client/commands/command.h"
 #include "client/commands/other_tests.h"
+#include "client/commands/outcome.h"
 #include "client/commands/parts_output.h"
 #include "client/commands/plan_json.h"
 #include "client/commands/spec_arguments.h"
@@ -50,7 +51,7 @@ class Submit final : public Command {
       if (session.json()) {
         json.AddJson(one.file.spec.name(), "submitted", JsonWithPlan(response, response.plan()));
       } else {
-        Print(session, response);
+        Print(session, *connection, response);
       }
       SayIfNameIsTaken(session, *connection, response);
       SayOfTestLengths(session, one.file.spec);
@@ -66,7 +67,7 @@ class Submit final : public Command {
   }
 
  private:
-  static void Print(Session& session, const v1::SubmitSweepResponse& response) {
+  static void Print(Session& session, Connection& connection, const v1::SubmitSweepResponse& response) {
     const v1::Sweep& sweep = response.sweep();
     if (session.settings().quiet) {
       session.out() << sweep.id() << "\n";
@@ -76,11 +77,7 @@ class Submit final : public Command {
     session.out() << fmt::format("sweep {} {}: {}, {} done{}{}\n", ShortId(sweep.id()), Printable(sweep.name()), Count(plan.jobs(), "job"),
                                  Thousands(plan.done()), plan.failed() == 0 ? "" : fmt::format(", {} failed", Thousands(plan.failed())),
                                  WhatItWas(response));
-    if (plan.failed() > 0) {
-      const bool one = plan.failed() == 1;
-      session.Say(fmt::format("{} {} failed before, and {} so; 'longreach retry {}{}' runs {} again", Count(plan.failed(), "job"), one ? "has" : "have",
-                              one ? "stays" : "stay", ShortId(sweep.id()), WhereFlags(session), one ? "it" : "them"));
-    }
+    if (plan.failed() > 0) SayWhatStaysFailed(session, connection, sweep, plan.failed());
     if (session.embedded() != nullptr) return;
     session.Say(fmt::format("'longreach watch {}{}' shows how it gets on", ShortId(sweep.id()), WhereFlags(session)));
   }

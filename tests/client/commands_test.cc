@@ -307,13 +307,21 @@ TEST_F(CommandTest, WhatHasFailedIsNotToRunAndTheCommandThatRunsItIsSaid) {
   scheduler_.plan.set_failed(1);
   EXPECT_THAT(Run({"plan", "table-b1"}).out,
               StartsWith("table-b1: 945 jobs, 900 done, 1 failed, 44 to run\n  failed         1 job, which stays so; 'longreach retry SWEEP', once it is submitted, or "
-                         "'run --retry-failed' runs it again\n"));
+                         "'run --retry-failed' tries it again\n"));
   EXPECT_EQ(nlohmann::json::parse(Run({"plan", "table-b1", "-o", "json"}).out)["failed"], 1);
   scheduler_.plan.set_failed(20);
   const Outcome submitted = Run({"submit", "table-b1"});
   EXPECT_THAT(submitted.out, HasSubstr(": 945 jobs, 900 done, 20 failed\n"));
-  EXPECT_THAT(submitted.err, HasSubstr("20 jobs have failed before, and stay so; 'longreach retry aaaaaaaa --scheduler " + scheduler_.address() + "' runs them again\n"));
+  EXPECT_THAT(submitted.err, HasSubstr("20 jobs have failed, and stay so; 'longreach retry aaaaaaaa --scheduler " + scheduler_.address() + "' queues them again\n"));
   EXPECT_THAT(Run({"run", "table-b1"}).err, HasSubstr(": 945 jobs, 900 done, 20 failed\n"));
+}
+
+TEST_F(CommandTest, SubmitNamesNoRetryThatWouldBeInVain) {
+  scheduler_.plan.set_failed(2);
+  for (v1::Job& job : *scheduler_.jobs.mutable_jobs()) job.set_failure("input failed: weights (job 01234567 diverged)");
+  const Outcome submitted = Run({"submit", "table-b1"});
+  EXPECT_THAT(submitted.err, HasSubstr("2 jobs have failed, and stay so\n"));
+  EXPECT_THAT(submitted.err, Not(HasSubstr("longreach retry")));
 }
 
 TEST_F(CommandTest, WhereAllThatIsLeftHasFailedNothingIsToRunAndItTakesNoTime) {

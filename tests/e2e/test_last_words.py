@@ -69,6 +69,30 @@ def test_no_retry_is_named_where_an_input_diverged():
         assert retried.code == 0 and f"2 jobs are queued again\nwhat they begin {IN_VAIN}" in retried.err, retried
 
 
+def test_a_submission_says_of_what_diverged_that_it_stays_failed_and_of_what_crashed_how_to_try_it_again():
+    with harness.Home() as home:
+        scheduler = Scheduler(home)
+        submit(home, scheduler, "tuned", TUNED)
+        worker = PlayedWorker(scheduler)
+        diverge(worker)
+        planned = run_cli(home, "plan", "./tuned.yaml", scheduler=scheduler)
+        assert "tuned: 2 jobs, 0 done, 1 failed, 1 to run\n  failed         1 job, which stays so; " in planned.out, planned
+        again = run_cli(home, "submit", "./tuned.yaml", scheduler=scheduler)
+        assert ": 2 jobs, 0 done, 1 failed; it was there already\n" in again.out, again
+        assert "1 job has failed, and stays so\n" in again.err and "longreach retry" not in again.err, again
+
+        submit(home, scheduler, "mine", TRAINED)
+        while run_cli(home, "jobs", "mine", "--state", "queued", "-q", scheduler=scheduler).out:
+            worker = PlayedWorker(scheduler)
+            while (lease := worker.take()) is not None:
+                report(worker, lease, messages("worker").AttemptReport.OUTCOME_FAILED)
+        mine = submit(home, scheduler, "mine", TRAINED)
+        assert ": 2 jobs, 0 done, 2 failed; it was there already\n" in mine.out, mine
+        assert re.search(r"^2 jobs have failed, and stay so; 'longreach retry [0-9a-f]{8} --scheduler \S+' queues them again$", mine.err, re.M), mine
+        plan = run_cli(home, "plan", "./mine.yaml", "-o", "json", scheduler=scheduler).json()
+        assert (plan["jobs"], plan["failed"], plan["packs"], plan["flops"], plan["hours"]) == (2, 2, 0, 0, 0), plan
+
+
 def test_a_failed_job_that_left_no_log_is_explained():
     with harness.Home() as home:
         scheduler = Scheduler(home)
