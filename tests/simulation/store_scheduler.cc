@@ -99,6 +99,7 @@ class StoreScheduler final : public Scheduler {
     v1::SubmitSweepRequest request;
     request.mutable_spec()->CopyFrom(universe_.sweeps[static_cast<size_t>(sweep)].spec);
     if (priority) request.set_priority(*priority);
+    CheckPlan(request, sweep);
     submitting_ = 1;
     submitted_ = sweep;
     submitted_priority_ = priority;
@@ -204,6 +205,27 @@ class StoreScheduler final : public Scheduler {
   sql::Connection& db() { return store_->writer_connection(); }
   void Must(const absl::Status& status, std::string_view what) {
     if (!status.ok()) world_.Violation(fmt::format("{}: {}", what, std::string(status.message())));
+  }
+
+  // A plan is of what the submission would leave at this moment.
+  void CheckPlan(v1::SubmitSweepRequest request, int sweep) {
+    request.set_dry_run(true);
+    const absl::StatusOr<v1::SubmitSweepResponse> planned = engine_->SubmitSweep(request, *store_);
+    if (!planned.ok()) return Must(planned.status(), "a plan");
+    Model after = model_;
+    Must(after.Submit(sweep, {}), "the model's submission");
+    after.AddJobs(sweep, after.ToCome(sweep));
+    const auto count = [&after](const std::vector<int>& jobs, Model::JobState state) {
+      return static_cast<int>(std::ranges::count_if(jobs, [&](int job) { return after.jobs()[static_cast<size_t>(job)].state == state; }));
+    };
+    const Sweep& one = universe_.sweeps[static_cast<size_t>(sweep)];
+    const int failed = count(one.members, Model::JobState::kFailed), done = count(one.members, Model::JobState::kSucceeded);
+    const int ended = count(one.order, Model::JobState::kFailed) + count(one.order, Model::JobState::kSucceeded);
+    const bool any_to_run = ended < static_cast<int>(one.order.size());
+    const v1::Plan& plan = planned->plan();
+    if (plan.failed() == failed && plan.done() == done && (plan.packs() > 0) == any_to_run) return;
+    world_.Violation(fmt::format("a plan of '{}' has {} done, {} failed and {} packs where the model would have {} done, {} failed and {} to run", one.spec.name(), plan.done(),
+                                 plan.failed(), plan.packs(), done, failed, any_to_run ? "others" : "none"));
   }
 
   template <typename Apply>
