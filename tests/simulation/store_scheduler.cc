@@ -123,7 +123,11 @@ class StoreScheduler final : public Scheduler {
     } else {
       next_op_->next_slice = [this, sweep] { return FollowNext(world_, sweep); };
     }
-    engine_->SteerSweep(request, [answer](absl::StatusOr<v1::Sweep> given) { answer(given.status()); });
+    const std::shared_ptr<int> dropped = CountDropped(next_op_);
+    engine_->SteerSweep(request, [this, dropped, cancels = action == v1::SteerSweepRequest::ACTION_CANCEL, answer](absl::StatusOr<v1::Sweep> given) {
+      CheckDropped(given, cancels, *dropped);
+      answer(given.status());
+    });
   }
   void SteerJobs(int sweep, bool cancels, const Some& some, Answer answer) override {
     v1::SteerSweepRequest request;
@@ -134,7 +138,9 @@ class StoreScheduler final : public Scheduler {
     Expect(fmt::format("{} {} of {}", cancels ? "cancel" : "retry", fmt::join(request.only(), " "), sweep),
            [steering](Model& model) { return model.SteerJobs(*steering, kSettledInSlice); });
     next_op_->next_slice = [steering] { return SteerNextJobs(steering); };
-    engine_->SteerSweep(request, [this, steering, answer](absl::StatusOr<v1::Sweep> given) {
+    const std::shared_ptr<int> dropped = CountDropped(next_op_);
+    engine_->SteerSweep(request, [this, steering, dropped, answer](absl::StatusOr<v1::Sweep> given) {
+      CheckDropped(given, steering->cancels, *dropped);
       if (given.ok() && given->jobs_steered() != steering->steered) {
         world_.Violation(fmt::format("{} jobs are said to be steered where the model has {}", given->jobs_steered(), steering->steered));
       }
@@ -205,6 +211,31 @@ class StoreScheduler final : public Scheduler {
   sql::Connection& db() { return store_->writer_connection(); }
   void Must(const absl::Status& status, std::string_view what) {
     if (!status.ok()) world_.Violation(fmt::format("{}: {}", what, std::string(status.message())));
+  }
+
+  // Of jobs that were leased, how many an event, and those that go on where it ended, have cancelled so far.
+  static std::shared_ptr<int> CountDropped(const OpPtr& op, std::shared_ptr<int> dropped = std::make_shared<int>(0)) {
+    op->apply = [dropped, apply = std::move(op->apply)](Model& model) {
+      const std::vector<Model::JobLife> before = model.jobs();
+      absl::StatusOr<v1::SynchronizeResponse> answer = apply(model);
+      for (size_t job = 0; job < before.size(); ++job) {
+        *dropped += before[job].state == Model::JobState::kLeased && model.jobs()[job].state == Model::JobState::kCancelled ? 1 : 0;
+      }
+      return answer;
+    };
+    op->next_slice = [dropped, next_slice = std::move(op->next_slice)] {
+      OpPtr next = next_slice();
+      CountDropped(next, dropped);
+      return next;
+    };
+    return dropped;
+  }
+  void CheckDropped(const absl::StatusOr<v1::Sweep>& given, bool cancels, int dropped) {
+    if (!given.ok()) return;
+    if (given->has_jobs_dropped() != cancels) world_.Violation("jobs are said to be dropped where none is cancelled, or it is not said how many");
+    if (cancels && given->jobs_dropped() != dropped) {
+      world_.Violation(fmt::format("{} jobs are said to be dropped where the model has {}", given->jobs_dropped(), dropped));
+    }
   }
 
   // A plan is of what the submission would leave at this moment.
