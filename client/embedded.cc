@@ -30,6 +30,18 @@ absl::StatusOr<PrivateFolder> FolderForSocket(const std::string& runtime_folder)
                "set TMPDIR to a folder that can be written to, with a short path");
 }
 
+// "held at ADDRESS", "held for a moment", "held for a moment at ADDRESS"; nobody by any other line.
+StoreHolder HolderOf(std::string_view line) {
+  constexpr std::string_view kHeld = "held", kForAMoment = " for a moment", kAt = " at ";
+  if (!line.starts_with(kHeld)) return {};
+  line.remove_prefix(kHeld.size());
+  StoreHolder holder;
+  holder.for_a_moment = line.starts_with(kForAMoment);
+  if (holder.for_a_moment) line.remove_prefix(kForAMoment.size());
+  if (line.starts_with(kAt)) holder.address = Trim(line.substr(kAt.size()));
+  return holder;
+}
+
 }  // namespace
 
 std::string LastWords(const Process& process, std::string_view program) {
@@ -49,10 +61,11 @@ std::string LastWords(const Process& process, std::string_view program) {
 }
 
 absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
-    const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder, std::string* held_at, const EmbeddedOptions& options) {
+    const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder, StoreHolder* holder, const EmbeddedOptions& options) {
   ASSIGN_OR_RETURN(PrivateFolder folder, FolderForSocket(runtime_folder));
   std::vector<std::string> arguments = {"--store", store, "--listen", "unix:" + (folder / "scheduler.sock").string(), "--until-stdin-closes"};
-  if (options.for_a_moment) arguments.emplace_back("--for-a-moment");
+  if (options.holding == Holding::kForAMoment) arguments.emplace_back("--for-a-moment");
+  if (options.holding == Holding::kSoonFree) arguments.emplace_back("--soon-free");
   if (options.copy != CopyWhen::kNever) arguments.emplace_back("--copy-to-read");
   if (options.copy == CopyWhen::kAlways) arguments.emplace_back("--copy-always");
   if (!options.merges.empty()) arguments.insert(arguments.end(), {"--merges", options.merges});
@@ -61,14 +74,13 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
     return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
                  "it lies beside 'longreach'; or name a running scheduler with --scheduler HOST:PORT");
   }
-  constexpr std::string_view kReady = "listening on ", kHeldAt = "held at ", kHeldForAMoment = "held for a moment";
+  constexpr std::string_view kReady = "listening on ";
   const std::optional<std::string> line = process->ReadLine(options.merges.empty() ? kStartPatience : kMergePatience);
   if (!line.has_value() || !line->starts_with(kReady)) {
     process->CloseInput();
     if (!process->WaitFor(std::chrono::seconds(5))) process->Kill();
     process->WaitFor(std::chrono::seconds(5));
-    if (held_at != nullptr && line.has_value() && line->starts_with(kHeldAt)) *held_at = Trim(line->substr(kHeldAt.size()));
-    if (held_at != nullptr && line.has_value() && *line == kHeldForAMoment) *held_at = kForAMoment;
+    if (holder != nullptr && line.has_value()) *holder = HolderOf(*line);
     return Error(absl::StatusCode::kFailedPrecondition, LastWords(*process, "longreach-scheduler"));
   }
   return std::unique_ptr<EmbeddedScheduler>(

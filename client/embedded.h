@@ -22,22 +22,33 @@ enum class CopyWhen {
   kAlways,
 };
 
+// What others are told who want the store meanwhile.
+enum class Holding {
+  kKept,        // To ask its scheduler.
+  kSoonFree,    // To wait, and to ask its scheduler if that takes long.
+  kForAMoment,  // To wait.
+};
+
 struct EmbeddedOptions {
-  bool for_a_moment = false;  // Nobody else is told of it.
+  Holding holding = Holding::kKept;
   CopyWhen copy = CopyWhen::kNever;
   std::string merges = {};  // The store that will be merged into this one, which is not made where that cannot be; empty: none.
+};
+
+// Who has a store that was not to be had; as it is: nobody.
+struct StoreHolder {
+  std::string address;        // Of its scheduler; empty: it has not said so.
+  bool for_a_moment = false;  // It is free again soon.
 };
 
 // `longreach-scheduler` on a Unix socket in a private folder. The destructor stops it and removes the folder.
 class EmbeddedScheduler {
  public:
-  static constexpr std::string_view kForAMoment = "for a moment";
   // Starts it on a store (":memory:" for none on disk) and waits until it listens. FAILED_PRECONDITION with
-  // its own words: it refused (store held by another, of a newer version, not a database, ...). `held_at`, if it is given, gets
-  // the address of the scheduler that holds the store, if that is why; kForAMoment if that one has it for a moment only.
+  // its own words: it refused (store held by another, of a newer version, not a database, ...). `holder`, if it is given, gets who holds the store, if that is why.
   static absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> Start(const std::filesystem::path& binaries,
                                                                   const std::string& store,
-                                                                  const std::string& runtime_folder, std::string* held_at = nullptr, const EmbeddedOptions& options = {});
+                                                                  const std::string& runtime_folder, StoreHolder* holder = nullptr, const EmbeddedOptions& options = {});
   ~EmbeddedScheduler();
 
   const std::string& address() const { return address_; }

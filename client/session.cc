@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "client/commands/suggestions.h"
 #include "client/output/json.h"
@@ -16,12 +17,19 @@
 namespace longreach::client {
 namespace {
 
-// For so long a command that has been killed may still hold its store, and one that looks into it now and then.
+// For so long whoever has been killed may still hold its store.
 constexpr std::chrono::seconds kStillHeld{2};
-constexpr std::chrono::seconds kForAMoment{10};
+// For so long one that is soon done with it is waited for, and for so long at most one after the other, as a script may start many commands at once.
+constexpr std::chrono::seconds kSoonFree{60};
+constexpr std::chrono::minutes kTakeTurns{10};
+// That they wait is said behind this.
+constexpr std::chrono::seconds kSilent{1};
 constexpr std::chrono::milliseconds kBetween{100};
 constexpr std::string_view kUnix = "unix:";
 constexpr const char* kMemory = ":memory:";
+
+// Behind this the scheduler of one that is soon done is asked, where that can be: it is about to end, but what only looks is lightly asked again.
+std::chrono::seconds AskBehind(StoreUse use) { return use == StoreUse::kExisting || use == StoreUse::kCreate ? kSoonFree : std::chrono::seconds(5); }
 
 }  // namespace
 
@@ -67,24 +75,39 @@ bool Session::WouldMakeStore(bool embed_by_default) const {
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use) {
-  const auto began = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point began = Clock::now();
+  Clock::time_point since = began;  // When whoever has it was first seen.
+  std::string seen;
+  bool is_told = false;
   while (true) {
     held_ = absl::OkStatus();
-    held_at_.clear();
+    holder_ = {};
     absl::StatusOr<std::string> address = StartEmbedded(use);
-    // Who holds it ends just now, or is not to be reached from here.
-    const bool briefly = held_at_ == EmbeddedScheduler::kForAMoment;
-    const bool gone = briefly || (held_at_.starts_with(kUnix) && !Listens(held_at_));
-    if (!address.ok() && !gone) return address.status();
+    if (holder_.address != seen) since = Clock::now();
+    seen = holder_.address;
     absl::Status refused = address.status();
-    if (!gone) {
+    if (!IsWorthWaiting(use, Clock::now() - since)) {
+      if (!address.ok()) return refused;
       absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(*address, {});
       if (opened.ok() || held_.ok()) return opened;
     }
     if (!held_.ok()) refused = held_;
-    if (std::chrono::steady_clock::now() - began > (briefly ? kForAMoment : kStillHeld)) return refused;
-    std::this_thread::sleep_for(kBetween);
+    if (Clock::now() - since > (holder_.for_a_moment ? kSoonFree : kStillHeld) || Clock::now() - began > kTakeTurns) return refused;
+    do {
+      // Those that look now and then wait now and then.
+      if (holder_.for_a_moment && holding_ != Holding::kForAMoment && Clock::now() - began >= kSilent && !std::exchange(is_told, true)) {
+        Say(fmt::format("waiting for the store '{}', which another command has for a moment", Printable(store_)));
+      }
+      std::this_thread::sleep_for(kBetween);
+    } while (holder_.for_a_moment && Listens(holder_.address) && Clock::now() - since < AskBehind(use));  // Which costs less than to start a scheduler.
   }
+}
+
+bool Session::IsWorthWaiting(StoreUse use, std::chrono::steady_clock::duration held) const {
+  const bool listens = Listens(holder_.address);
+  if (!holder_.for_a_moment) return holder_.address.starts_with(kUnix) && !listens;  // Or it is not to be reached from here.
+  return !listens || use == StoreUse::kCreate || held < AskBehind(use);
 }
 
 absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
@@ -105,12 +128,12 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
   const bool only_reads = use == StoreUse::kToRead || use == StoreUse::kExistingOrNone;
   const CopyWhen copy = store_ == kMemory ? CopyWhen::kNever : use == StoreUse::kCopy ? CopyWhen::kAlways : only_reads ? CopyWhen::kReadOnly : CopyWhen::kNever;
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
-      EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at_,
-                               {.for_a_moment = for_a_moment_, .copy = copy, .merges = merges_});
+      EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &holder_,
+                               {.holding = holding_, .copy = copy, .merges = merges_});
   // A socket is that of another command here; who listens for other machines may ask for more than this one was told.
-  if (use != StoreUse::kCreate && held_at_.starts_with(kUnix)) {
+  if (use != StoreUse::kCreate && holder_.address.starts_with(kUnix)) {
     held_ = started.status();
-    return held_at_;
+    return holder_.address;
   }
   ASSIGN_OR_RETURN(embedded_, std::move(started));
   return embedded_->address();

@@ -43,13 +43,16 @@ class Session {
 
   // The scheduler: an embedded one when a store is named (or `embed_by_default` and no scheduler is), else
   // the one at the address. Later calls give the same. Of a store that another command of this machine works on
-  // ('longreach run'), its scheduler, unless this command would make the store where it is missing.
+  // ('longreach run'), its scheduler, unless this command would make the store where it is missing. One that is soon free is waited for first, which is said.
   absl::StatusOr<Connection*> Connect(StoreUse use = StoreUse::kExisting, bool embed_by_default = false);
   // Whether Connect(StoreUse::kCreate, embed_by_default) would make a store where there is none.
   bool WouldMakeStore(bool embed_by_default = false) const;
 
-  // A store that is opened here is so for a moment: other commands wait until it is free, and are not sent here. Before Connect().
-  void OpenForAMoment() { for_a_moment_ = true; }
+  // A store that is opened here is soon free again, and other commands wait for that, unless one of these is called before Connect().
+  // Other commands are sent to the scheduler of this one, which works on it until somebody ends it.
+  void KeepStore() { holding_ = Holding::kKept; }
+  // Other commands wait however long it takes, and are not sent here.
+  void OpenForAMoment() { holding_ = Holding::kForAMoment; }
 
   // The store that is opened here takes over this one next: where that would be refused, none is made for it. Before Connect().
   void OpenToMerge(std::string other) { merges_ = std::move(other); }
@@ -70,15 +73,17 @@ class Session {
   absl::StatusOr<std::unique_ptr<Connection>> ConnectToStore(StoreUse use);
   // The address of the scheduler that has the store.
   absl::StatusOr<std::string> StartEmbedded(StoreUse use);
+  // Whether that has failed, or is not to be built on, as whoever has the store ends just now, or soon. It has had it for so long, as far as is known.
+  bool IsWorthWaiting(StoreUse use, std::chrono::steady_clock::duration held) const;
 
   Environment environment_;
   Settings settings_;
-  bool for_a_moment_ = false;
+  Holding holding_ = Holding::kSoonFree;
   std::string merges_;
   std::string store_;
   std::unique_ptr<EmbeddedScheduler> embedded_;
-  absl::Status held_;    // Why there is none, where the store's own scheduler is asked instead.
-  std::string held_at_;  // Its address, if another has it.
+  absl::Status held_;  // Why there is none, where the store's own scheduler is asked instead.
+  StoreHolder holder_;
   // After embedded_: closed before it is stopped.
   std::unique_ptr<Connection> connection_;
 };

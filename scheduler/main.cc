@@ -141,6 +141,7 @@ void AddOptions(CLI::App& app, CommandLine& line) {
                  "a line of JSON on its standard input says what")
       ->type_name("PROGRAM");
   app.add_flag("--for-a-moment", line.options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");
+  app.add_flag("--soon-free", line.options.soon_free, "Tell who wants the store that this one is done with it soon: commands wait for that, and those that only look ask here after a while");
   CLI::Option* const copy_to_read =
       app.add_flag("--copy-to-read", line.copy_to_read, "For a parent that only looks: of a store that may not be written a copy is opened, and gone at the end");
   app.add_flag("--copy-always", line.copy_always, "With --copy-to-read: also of a store that may be written, which is neither changed nor held")
@@ -228,8 +229,8 @@ void SetUpProcess() {
 int FailToStart(const absl::Status& status) {
   // For who started this one to look into a store that is in use, and can ask its scheduler instead.
   if (const auto held_at = status.GetPayload(store::kHeldAt); held_at.has_value()) {
-    if (held_at->empty()) std::cout << "held for a moment" << std::endl;
-    else std::cout << "held at " << *held_at << std::endl;
+    const bool soon_free = held_at->empty() || status.GetPayload(store::kSoonFree).has_value();
+    std::cout << (soon_free ? "held for a moment" : "held") << (held_at->empty() ? "" : " at ") << *held_at << std::endl;
   }
   return Fail(std::string(status.message().data(), status.message().size()));
 }

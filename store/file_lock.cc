@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 #include <fmt/format.h>
@@ -18,15 +19,23 @@
 namespace longreach::store {
 namespace {
 
-// What its holder said; empty: nothing yet, or something else lies there.
-std::string Said(int fd) {
+constexpr std::string_view kSoonFreeLine = "soon free\n";
+
+struct Words {
+  std::string address;  // Empty: nothing yet, or something else lies there.
+  bool soon_free = false;
+};
+
+// What its holder said.
+Words Said(int fd) {
   char text[256];
   const ssize_t size = pread(fd, text, sizeof text, 0);
   const std::string said(text, size < 0 ? 0 : static_cast<size_t>(size));
   const size_t end = said.find('\n');
-  if (end == std::string::npos) return "";
+  if (end == std::string::npos) return {};
   const bool plain = std::all_of(said.begin(), said.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c > ' ' && c < 127; });
-  return plain ? said.substr(0, end) : "";
+  if (!plain) return {};
+  return {.address = said.substr(0, end), .soon_free = said.substr(end + 1) == kSoonFreeLine};
 }
 
 }  // namespace
@@ -48,7 +57,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
-      const std::string address = Said(fd);
+      const auto [address, soon_free] = Said(fd);
       close(fd);
       if (error != EWOULDBLOCK) {
         return absl::UnavailableError(fmt::format("cannot lock '{}': {}", lock_file.string(), std::strerror(error)));
@@ -57,6 +66,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::
           "the store '{}' is held by another scheduler{}; stop that one, talk to it with --scheduler{}, or name another file", file.string(),
           address.empty() ? "" : ", at " + address, address.empty() ? "" : " " + address));
       held.SetPayload(kHeldAt, absl::Cord(address));
+      if (soon_free) held.SetPayload(kSoonFree, absl::Cord());
       return held;
     }
     struct stat ours{};
@@ -95,10 +105,10 @@ absl::Status FileLock::LockItself(const std::filesystem::path& file) {
                   file.string()));
 }
 
-void FileLock::Say(const std::string& address) {
-  const std::string line = address + "\n";
+void FileLock::Say(const std::string& address, bool soon_free) {
+  const std::string lines = fmt::format("{}\n{}", address, soon_free ? kSoonFreeLine : "");
   // Without it, who is refused is told less.
-  if (ftruncate(fd_, 0) != 0 || pwrite(fd_, line.data(), line.size(), 0) < 0) return;
+  if (ftruncate(fd_, 0) != 0 || pwrite(fd_, lines.data(), lines.size(), 0) < 0) return;
 }
 
 FileLock::~FileLock() {

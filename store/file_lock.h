@@ -13,6 +13,8 @@ namespace longreach::store {
 
 // Payload of that refusal: where the holder listens; empty: it did not say, as it is starting or has the store for a moment only.
 inline constexpr char kHeldAt[] = "longreach/held-at";
+// Another, which is there where the holder has said that it is done with the store soon. Who can wait need not ask it.
+inline constexpr char kSoonFree[] = "longreach/soon-free";
 
 class FileLock {
  public:
@@ -25,8 +27,8 @@ class FileLock {
   absl::Status LockItself(const std::filesystem::path& file);
   // Removes the lock file and lets go.
   ~FileLock();
-  // Says to whoever is refused where the holder listens.
-  void Say(const std::string& address);
+  // Says to whoever is refused where the holder listens, and whether it is done with the store soon.
+  void Say(const std::string& address, bool soon_free = false);
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 

@@ -43,6 +43,7 @@ absl::Status HeldElsewhere(const absl::Status& refused, const std::filesystem::p
                   "'longreach store backup FILE{}'",
                   file.string(), at.empty() ? "" : ", at " + at, at.empty() ? "" : " --scheduler " + at));
   held.SetPayload(kHeldAt, *address);
+  if (const auto soon_free = refused.GetPayload(kSoonFree); soon_free.has_value()) held.SetPayload(kSoonFree, *soon_free);
   return held;
 }
 

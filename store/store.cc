@@ -133,7 +133,7 @@ absl::Status Store::BringUp(const OpenOptions& options) {
   return absl::OkStatus();
 }
 
-void Store::ListensAt(const std::string& address) { lock_->Say(address); }
+void Store::ListensAt(const std::string& address, bool soon_free) { lock_->Say(address, soon_free); }
 
 Store::~Store() {
   idle_readers_.Lock()->clear();

@@ -70,8 +70,8 @@ class Store {
   absl::StatusOr<Snapshot> Read();
   ArtifactFiles& artifacts() { return *artifacts_; }
 
-  // Says in FILE.lock where the scheduler of this store listens.
-  void ListensAt(const std::string& address);
+  // Says in FILE.lock where the scheduler of this store listens, and whether it is done with it soon.
+  void ListensAt(const std::string& address, bool soon_free = false);
 
   // As the user named it.
   const std::string& name() const { return name_; }

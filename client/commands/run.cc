@@ -62,6 +62,7 @@ class RunCommand final : public Command {
     ASSIGN_OR_RETURN(const std::vector<LoadedSweep> sweeps, spec_.Load());
     ASSIGN_OR_RETURN(std::optional<int> missing, CheckBeforeStore(session, sweeps));
     if (missing.has_value()) return *missing;
+    session.KeepStore();
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate, /*embed_by_default=*/true));
     RETURN_IF_ERROR(CheckWorkerOptions(session, worker_options_));
     ASSIGN_OR_RETURN(const std::vector<v1::Plan> plans, CheckParts(*connection, sweeps));

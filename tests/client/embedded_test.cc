@@ -115,7 +115,7 @@ TEST_F(EmbeddedTest, WatchDoesNotWaitForAHolderThatHasEnded) {
 
 TEST_F(EmbeddedTest, AStoreThatIsFreeInAMomentIsWaitedFor) {
   // The scheduler of a command that was killed listens no more, and has the store still; and who looks into one now and then gives it back.
-  for (const char* said : {"held at unix:/nowhere/s", "held for a moment"}) {
+  for (const char* said : {"held at unix:/nowhere/s", "held for a moment", "held for a moment at unix:/nowhere/s"}) {
     const std::string once = "if [ ! -e " + Path("held") + " ]; then touch " + Path("held") + "; echo " + said +
                              "; echo \"error: store 'test.db' is held by another scheduler\" >&2; exit 1; fi\n";
     for (const std::vector<std::string>& command : {std::vector<std::string>{"sweeps"}, {"submit", "quickstart"}}) {
@@ -131,6 +131,32 @@ TEST_F(EmbeddedTest, AStoreThatIsFreeInAMomentIsWaitedFor) {
       EXPECT_EQ(outcome.err.find("held"), std::string::npos) << outcome.err;
     }
   }
+}
+
+TEST_F(EmbeddedTest, OthersAreToldToWaitUnlessTheStoreIsKept) {
+  SetScheduler(Listens());
+  SetReadyWorker("cat >/dev/null\n");
+  MakeStore();
+  for (const std::vector<std::string>& brief : {std::vector<std::string>{"submit", "quickstart"}, {"sweeps"}, {"cancel", "last"}}) {
+    std::vector<std::string> line = brief;
+    line.insert(line.end(), {"--store", store()});
+    EXPECT_EQ(Run(line).code, kDone) << brief[0];
+    EXPECT_THAT(LastLine("scheduler.calls"), HasSubstr(" --soon-free")) << brief[0];
+  }
+  fake_.sweep.mutable_counts()->set_succeeded(fake_.sweep.jobs());
+  (void)Run({"run", "table-b1", "--store", store()});
+  EXPECT_THAT(LastLine("scheduler.calls"), HasSubstr("--store " + store()));
+  EXPECT_THAT(LastLine("scheduler.calls"), Not(HasSubstr("--soon-free"))) << "who looks meanwhile asks its scheduler";
+}
+
+TEST_F(EmbeddedTest, WhatOnlyLooksAsksTheSchedulerOfACommandThatIsNotSoonDoneAfterAll) {
+  SetScheduler("echo held for a moment at " + fake_.address() + "\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
+  MakeStore();
+
+  const Outcome looked = Run({"sweeps", "--store", store()});
+
+  EXPECT_EQ(looked.code, kDone) << looked.err;
+  EXPECT_EQ(looked.err, "waiting for the store '" + store() + "', which another command has for a moment\n") << "once";
 }
 
 TEST_F(EmbeddedTest, AHolderThatIsNotToBeReachedIsARefusal) {

@@ -121,6 +121,37 @@ def test_a_store_that_is_in_use_is_looked_into_through_its_scheduler(home):
     assert ran.code == 1 and f"held by another scheduler, at {holder.address}" in ran.err, ran
 
 
+def test_commands_that_a_script_starts_at_once_take_turns_at_a_store(home):
+    def at_once(commands):
+        started = [Process(home, command[0], [BIN / "longreach", *command, "--store", "new.db", "-q"]) for command in commands]
+        codes = [one.wait() for one in started]
+        assert codes == [0] * len(started), [(code, one.log()) for code, one in zip(codes, started)]
+        return [one.next_line() for one in started]
+
+    submitted = at_once([("submit", "noop", "--set", f"seed={seed}", "--set", f"name=noop-{seed}") for seed in range(10)])
+
+    def states():
+        return {sweep["id"]: sweep["state"] for sweep in run_cli(home, "sweeps", "--store", "new.db", "-o", "json").json()["sweeps"]}
+
+    assert len(set(submitted)) == 10 and states() == dict.fromkeys(submitted, "live")
+    at_once([("pause", sweep) for sweep in submitted])
+    assert states() == dict.fromkeys(submitted, "paused")
+
+
+@harness.needs_worker
+def test_a_store_that_a_run_keeps_is_not_waited_for(home):
+    running = Process(home, "run", [BIN / "longreach", "run", "quickstart", "--set", "training.steps=1000000", "--store", "kept.db"])
+    lock = home.path / "kept.db.lock"
+    until(lambda: lock.exists() and lock.read_text().startswith("unix:"), "it says where it listens")
+
+    second = run_cli(home, "submit", "noop", "--store", "kept.db")
+
+    assert second.code == 1 and "is held by another scheduler, at unix:" in second.err and "waiting" not in second.err, second
+    looked = run_cli(home, "sweeps", "--store", "kept.db")
+    assert looked.code == 0 and "waiting" not in looked.err, looked
+    running.kill()
+
+
 def test_refuses_a_file_that_is_no_store_and_leaves_it_alone(home):
     file = home.path / "notes.txt"
     file.write_text("Dear diary, today I named my notes as a store.\n" * 40)

@@ -56,6 +56,11 @@ TEST(StoreTest, WhoIsRefusedIsToldWhereTheHolderListens) {
 
   EXPECT_THAT(std::string(status.message()), HasSubstr("held by another scheduler, at localhost:7070; stop that one, talk to it with --scheduler localhost:7070"));
   EXPECT_EQ(status.GetPayload(kHeldAt), absl::Cord("localhost:7070"));
+  EXPECT_FALSE(status.GetPayload(kSoonFree).has_value());
+  first.store->ListensAt("unix:/run/s.sock", /*soon_free=*/true);
+  const absl::Status soon = Store::Open((folder / "s.db").string()).status();
+  EXPECT_EQ(soon.GetPayload(kHeldAt), absl::Cord("unix:/run/s.sock"));
+  EXPECT_TRUE(soon.GetPayload(kSoonFree).has_value());
   // Other words are not repeated.
   std::ofstream(folder / "s.db.lock") << "\x1b[2J\n";
   EXPECT_THAT(std::string(Store::Open((folder / "s.db").string()).status().message()), HasSubstr("held by another scheduler; stop"));
