@@ -5,6 +5,9 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <string_view>
+
+extern char** environ;
 
 namespace longreach::client {
 
@@ -22,6 +25,14 @@ Environment ProcessEnvironment() {
   environment.variable = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
+  };
+  environment.variable_names = [] {
+    std::vector<std::string> names;
+    for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
+      const std::string_view line = *one;
+      names.emplace_back(line.substr(0, line.find('=')));
+    }
+    return names;
   };
   std::error_code ignored;
   environment.binaries = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();

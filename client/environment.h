@@ -5,6 +5,7 @@
 #include <functional>
 #include <ostream>
 #include <string>
+#include <vector>
 
 namespace longreach::client {
 
@@ -18,6 +19,8 @@ struct Environment {
   int width = 80;
   // Empty when it is not set.
   std::function<std::string(const char* name)> variable;
+  // The names of all that are set.
+  std::function<std::vector<std::string>()> variable_names = [] { return std::vector<std::string>(); };
   // Where longreach-scheduler and longreach-worker lie.
   std::filesystem::path binaries;
   // The store whose scheduler is asked by its address: commands that are told name it, as the address is another one tomorrow. Empty: none.

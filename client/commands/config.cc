@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/commands/command.h"
+#include "client/doctor/variables.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -31,6 +32,13 @@ Grid SettingsGrid(const std::vector<SettingInForce>& settings, bool json) {
   return grid;
 }
 
+Grid VariablesGrid(const std::vector<UnknownVariable>& variables) {
+  Grid grid;
+  grid.columns = {{"name", "NAME"}, {"meant", "MEANT"}};
+  for (const UnknownVariable& one : variables) grid.rows.push_back({TextCell(one.name), one.meant.empty() ? MissingCell() : TextCell(one.meant)});
+  return grid;
+}
+
 std::string SentenceOf(const ConfigFile& file) {
   if (file.path.empty()) return "config file: none, as neither XDG_CONFIG_HOME nor HOME is set";
   return fmt::format("config file: {}{}", Printable(file.path),
@@ -48,7 +56,8 @@ class Config final : public Command {
             "what else says something of the setting: a flag wins over the environment, and that over the file. Of scheduler and\n"
             "store one is in force, and so of token and token_file: the other has no value, and the same source. A token itself is\n"
             "never shown; 'set' says that there is one. No scheduler is asked and no store is opened. What longreach-scheduler and\n"
-            "longreach-worker take from the environment, as LONGREACH_DATA, is not among these: their --help has it.",
+            "longreach-worker take from the environment, as LONGREACH_DATA, is not among these: their --help has it. Variables that\n"
+            "begin with LONGREACH_ and mean nothing to any of the programs are named, each with the one that may be meant.",
         .examples =
             "longreach config show\n"
             "longreach config show --store other.db\n"
@@ -65,14 +74,20 @@ class Config final : public Command {
     const Settings& settings = session.settings();
     const ConfigFile& file = settings.config_file;
     const Grid grid = SettingsGrid(settings.in_force, session.json());
+    const std::vector<UnknownVariable> unknown = UnknownVariables(session.environment().variable_names());
     if (session.json()) {
       session.out() << JsonDocument({{"config_file", fmt::format("{{\"path\":{},\"exists\":{},\"read\":{}}}", JsonText(file.path), file.exists, file.read)},
-                                     {"settings", GridAsJson(grid)}});
+                                     {"settings", GridAsJson(grid)},
+                                     {"unknown_variables", GridAsJson(VariablesGrid(unknown))}});
       return kDone;
     }
     // Other formats have no place for it.
-    if (settings.format == Format::kTable) session.out() << SentenceOf(file) << "\n";
-    else session.Say(SentenceOf(file));
+    std::vector<std::string> sentences = {SentenceOf(file)};
+    for (const UnknownVariable& one : unknown) sentences.push_back(fmt::format("{}: {}", WhatIsUnknown(one), AdviceOn(one)));
+    for (const std::string& sentence : sentences) {
+      if (settings.format == Format::kTable) session.out() << sentence << "\n";
+      else session.Say(sentence);
+    }
     session.Print(grid, "settings");
     return kDone;
   }

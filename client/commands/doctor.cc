@@ -10,6 +10,7 @@
 #include "client/doctor/disk.h"
 #include "client/doctor/limits.h"
 #include "client/doctor/look.h"
+#include "client/doctor/variables.h"
 #include "client/interrupt.h"
 #include "client/output/grid.h"
 #include "client/output/text.h"
@@ -29,8 +30,9 @@ class Doctor final : public Command {
             .details =
                 "Looks at the programs beside this one, what the worker computes with, its data sets (without reading their bytes),\n"
                 "the store of --store or the one that 'longreach run' would take here, a scheduler that is named or answers at the\n"
-                "default place, and its clock, certificates, and limits. Changes nothing, and opens no store. Each check is ok, a\n"
-                "warning, failed, or not asked, where it cannot apply. Exit code 1: something failed.",
+                 "default place, and its clock, certificates, limits, and the names of variables that begin with LONGREACH_. Changes\n"
+                 "nothing, and opens no store. Each check is ok, a warning, failed, or not asked, where it cannot apply. Exit code 1:\n"
+                 "something failed.",
             .examples = "longreach doctor\n"
                         "longreach doctor --scheduler scheduler.example.org -o json",
             .more_formats = kAllFormats};
@@ -49,6 +51,7 @@ class Doctor final : public Command {
     if (interrupt.count() == 0) add(LookAtSchedulerOf(session.settings()));
     if (interrupt.count() > 0) return interrupt.exit_code();
     checks.push_back(JudgeOpenFiles(LookAtOpenFiles()));
+    checks.push_back(JudgeVariables(session.environment().variable_names()));
     Print(session, checks);
     return AnyFailed(checks) ? kFailed : kDone;
   }

@@ -4,12 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "client/doctor/variables.h"
 #include "tests/client/support.h"
 
 namespace longreach::client {
@@ -70,6 +72,33 @@ TEST_F(ConfigCommandTest, EveryOptionForAllCommandsIsASetting) {
     }
   }
   EXPECT_EQ(options, 9);
+}
+
+TEST_F(ConfigCommandTest, VariablesThatMeanNothingAreNamedWithThoseThatMayBeMeant) {
+  const std::map<std::string, std::string> variables = {{"LONGREACH_SCHEDULR", "head:1"}, {"LONGREACH_DATA", "/data"},     {"LONGREACH_TOKENS", "/t"},
+                                                        {"LONGREACH_BIN", "/bin"},        {"LONGREACH_PALIMPSEST", "x"}, {"SCHEDULR", "head:1"}};
+  const nlohmann::json shown = nlohmann::json::parse(Show({"-o", "json"}, variables).out);
+  EXPECT_EQ(shown["unknown_variables"], (nlohmann::json::array({{{"name", "LONGREACH_PALIMPSEST"}, {"meant", nullptr}},
+                                                                {{"name", "LONGREACH_SCHEDULR"}, {"meant", "LONGREACH_SCHEDULER"}}})));
+
+  const Outcome told = Show({}, variables);
+  EXPECT_THAT(told.out, HasSubstr("\nLONGREACH_PALIMPSEST means nothing to any of the programs: unset LONGREACH_PALIMPSEST, unless it is for something else\n"
+                                  "LONGREACH_SCHEDULR means nothing to any of the programs: did you mean LONGREACH_SCHEDULER?\nNAME "));
+  EXPECT_THAT(told.out, Not(HasSubstr("head:1"))) << "their values may be secrets";
+  EXPECT_THAT(Show({"-o", "csv"}, variables).err, HasSubstr("LONGREACH_SCHEDULR means nothing")) << "a table of its settings has no place for it";
+  EXPECT_EQ(nlohmann::json::parse(Show({"-o", "json"}).out)["unknown_variables"], nlohmann::json::array());
+}
+
+TEST_F(ConfigCommandTest, TheVariableOfEverySettingMeansSomething) {
+  std::vector<std::string> names;
+  for (const nlohmann::json& one : nlohmann::json::parse(Show({"-o", "json"}).out)["settings"]) {
+    std::string name = one["name"];
+    if (name == "quiet") continue;  // It has none.
+    for (char& c : name) c = static_cast<char>(std::toupper(c));
+    names.push_back("LONGREACH_" + name);
+  }
+  EXPECT_EQ(names.size(), 10u);
+  EXPECT_EQ(UnknownVariables(names).size(), 0u);
 }
 
 TEST_F(ConfigCommandTest, PeopleAreToldTheConfigFileToo) {

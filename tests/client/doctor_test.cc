@@ -37,9 +37,9 @@ class DoctorTest : public ::testing::Test {
                                                   "esac\n");
   }
 
-  Outcome Run(std::vector<std::string> arguments) {
+  Outcome Run(std::vector<std::string> arguments, const std::map<std::string, std::string>& variables = {}) {
     arguments.insert(arguments.begin(), "doctor");
-    return RunCommandLine(arguments, {}, binaries_.path());
+    return RunCommandLine(arguments, variables, binaries_.path());
   }
   // With a store that is to be made, so that nothing of this machine but its limits is looked at.
   std::string store() const { return (home_.path() / "b1.db").string(); }
@@ -75,8 +75,19 @@ TEST_F(DoctorTest, AnInstallationThatIsWellHasNoFailure) {
     EXPECT_EQ(checks.at(name)["state"], "not_asked") << checks.at(name);
   }
   for (const char* name : {"data_folder", "store", "open_files"}) EXPECT_TRUE(checks.contains(name)) << name;
-  EXPECT_EQ(checks.size(), 16u);
+  EXPECT_EQ(checks.at("variables")["state"], "ok");
+  EXPECT_EQ(checks.size(), 17u);
   EXPECT_FALSE(std::filesystem::exists(store())) << "looking makes none";
+}
+
+TEST_F(DoctorTest, AMisspeltVariableIsAWarning) {
+  const auto checks = ChecksOf(Run({"--store", store(), "-o", "json"}, {{"LONGREACH_SCHEDULR", "head:1"}, {"LONGREACH_DATA", home_.path().string()}}));
+
+  EXPECT_EQ(checks.at("variables")["state"], "warning");
+  EXPECT_EQ(checks.at("variables")["seen"], "LONGREACH_SCHEDULR means nothing to any of the programs");
+  EXPECT_EQ(checks.at("variables")["advice"], "did you mean LONGREACH_SCHEDULER?");
+  EXPECT_EQ(ChecksOf(Run({"--store", store(), "-o", "json"}, {{"LONGREACH_DATA", home_.path().string()}})).at("variables")["seen"],
+            "1 variable begins with LONGREACH_, and means something");
 }
 
 TEST_F(DoctorTest, AWorkerThatIsMissingFailsAndWhatItKnowsIsNotAsked) {

@@ -351,6 +351,11 @@ inline Outcome RunCommandLine(const std::vector<std::string>& arguments,
     const auto at = variables.find(name);
     return at == variables.end() ? std::string() : at->second;
   };
+  environment.variable_names = [&variables] {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : variables) names.push_back(name);
+    return names;
+  };
   environment.binaries = binaries;
   const int code = RunClient(arguments, environment);
   return {.code = code, .out = out.str(), .err = err.str()};

@@ -217,8 +217,24 @@ def check_links(tree):
                     yield f"{file}:{number}: links to {target}, which does not exist"
 
 
+def check_variables(tree):
+    """Variables of the environment that are read are known by name."""
+    if rules.VARIABLES not in tree.files:
+        return
+    known = re.findall(r'^ *"([A-Z_]+)",', tree.text(rules.VARIABLES), re.MULTILINE)
+    if known != sorted(set(known)):
+        yield f"{rules.VARIABLES}: not sorted, or something twice"
+    read = {"program": re.compile(r'"LONGREACH_([A-Z0-9_]+)=?"'), "script": re.compile(r"(?<!-D)\bLONGREACH_([A-Z0-9_]+)"),
+            "python": re.compile(r'\benviron\b[^"\n]*"LONGREACH_([A-Z0-9_]+)"')}
+    for kind, rows in rules.VARIABLES_READ.items():
+        suffixes = {"program": (".cc", ".h"), "python": (".py",)}.get(kind, "")
+        for file in [f for f in tree.files if f.endswith(suffixes) and any(is_in(f, row) for row in rows)]:
+            for name in sorted(set(read[kind].findall(tree.text(file))) - set(known)):
+                yield f"{file}: reads LONGREACH_{name}, which {rules.VARIABLES} lacks"
+
+
 CHECKS = [check_includes, check_apart, check_names, check_texts, check_top_level, check_roles, check_sources_listed, check_deploy,
-          check_links]
+          check_links, check_variables]
 
 
 def problems(root):

@@ -125,6 +125,16 @@ class TidyTest(unittest.TestCase):
         self.assert_found({"deploy/requirements/test.txt": "torch==3 \\\n    --hash=sha256:a\n"}, "share an environment")
         self.assert_found({"deploy/requirements/cpu.txt": "torch==2 \\\n    --hash=sha256:c\n"}, "is not the same")
 
+    def test_finds_a_variable_that_nobody_knows(self):
+        known = {"proto/catalog/variables.h": '#pragma once\n    "DATA",  // Worker.\n    "KEY",\n'}
+        fine = {"worker/trainer/train.h": '#pragma once\nint a = getenv("LONGREACH_DATA"), b = Text("LONGREACH_DATE is none");\n', "Makefile": "a:\n\tcmake -DLONGREACH_LANES=1 $(LONGREACH_KEY)\n",
+                "tests/a.py": 'x = os.environ.get("LONGREACH_KEY")\ny = "LONGREACH_LIES"\n'}
+        self.assertEqual(problems_with({**known, **fine}), [])
+        for file, text in {"worker/trainer/train.h": '#pragma once\nint a = getenv("LONGREACH_DATE");\n', "Makefile": "a:\n\techo $(LONGREACH_KEYS)\n",
+                           "tests/a.py": "x = os.environ[" + '"LONGREACH_KEYS"]\n'}.items():
+            self.assert_found({**known, file: text}, f"{file}: reads LONGREACH_", "proto/catalog/variables.h lacks")
+        self.assert_found({"proto/catalog/variables.h": '#pragma once\n    "KEY",\n    "DATA",\n'}, "not sorted")
+
     def test_finds_a_link_to_nowhere(self):
         fine = "See [a](../CMakeLists.txt), [b](https://example.org/x) and [c](#here).\n"
         self.assertEqual(problems_with({"docs/a.md": fine}), [])
