@@ -38,9 +38,15 @@ absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int
 
 absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, const MeasurementFilter& filter) {
   if (filter.metric == kTrainingLoss) return LossesOf(db, job, filter);
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT metric, length, slice, value FROM measurements WHERE job = ? AND (? = '' OR metric = ?) "
-                                            "AND (? IS NULL OR length = ?) AND (? IS NULL OR slice = ?) ORDER BY metric, length, slice",
-                                            job, filter.metric, filter.metric, filter.length, filter.length, filter.slice, filter.slice));
+  const int from = filter.length.value_or(std::numeric_limits<int>::min()), to = filter.length.value_or(std::numeric_limits<int>::max());
+  // With a metric the primary key leads to its lengths: a job may have hundreds of values, of which one is asked for.
+  ASSIGN_OR_RETURN(sql::Rows rows, filter.metric.empty()
+                                       ? db.Query("SELECT metric, length, slice, value FROM measurements WHERE job = ? AND length BETWEEN ? AND ? "
+                                                  "AND (? IS NULL OR slice = ?) ORDER BY metric, length, slice",
+                                                  job, from, to, filter.slice, filter.slice)
+                                       : db.Query("SELECT metric, length, slice, value FROM measurements WHERE job = ? AND metric = ? AND length BETWEEN ? AND ? "
+                                                  "AND (? IS NULL OR slice = ?) ORDER BY metric, length, slice",
+                                                  job, filter.metric, from, to, filter.slice, filter.slice));
   return ReadMeasurements(std::move(rows));
 }
 

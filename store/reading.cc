@@ -32,7 +32,7 @@ ListedJob ReadListed(const sql::Rows& rows) {
           .randomized = rows.Get<bool>(5),
           .learning_rate = rows.Get<double>(6),
           .seed = rows.Get<uint32_t>(7),
-          .state = StateOf(rows.Get<std::string>(8)).value_or(State::kFailed),  // The schema admits no other.
+          .state = StateOf(rows.Get<std::string_view>(8)).value_or(State::kFailed),  // The schema admits no other.
           .diverged = rows.Get<bool>(9),
           .diverged_at = rows.Get<int>(10),
           .failures = rows.Get<int>(11),

@@ -12,7 +12,7 @@
 
 namespace longreach::service {
 absl::Status ForEachJob(sql::Connection& db, const Members& members, int64_t from, const store::JobFilter& which, const LiveBoard::State& live,
-                        const std::function<absl::StatusOr<bool>(const store::ListedJob&, const v1::Job&)>& use) {
+                        const std::function<absl::StatusOr<bool>(const store::ListedJob&, v1::Job&)>& use) {
   int64_t after = from - 1;
   while (true) {
     ASSIGN_OR_RETURN(const std::vector<store::ListedJob> rows, store::ListSweepJobs(db, members.sweep, after, which, members.metric, members.at_once));

@@ -27,9 +27,9 @@ struct Members {
 };
 
 // Calls `use` for those from a position on, in order of expansion, until it says false. `live` has what runs now; of no meaning to jobs that
-// are done.
+// are done. A job is its user's, to be moved into an answer.
 absl::Status ForEachJob(sql::Connection& db, const Members& members, int64_t from, const store::JobFilter& which, const LiveBoard::State& live,
-                        const std::function<absl::StatusOr<bool>(const store::ListedJob&, const v1::Job&)>& use);
+                        const std::function<absl::StatusOr<bool>(const store::ListedJob&, v1::Job&)>& use);
 
 // Which jobs, and which of their values, are asked for beside states, metric, length and slice.
 class Only {

@@ -120,12 +120,12 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
   if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, spec, members));
   int looked_at = 0;
   v1::ListJobsResponse response;
-  RETURN_IF_ERROR(ForEachJob(db, members, after + 1, filter, live, [&](const store::ListedJob& row, const v1::Job& job) -> absl::StatusOr<bool> {
+  RETURN_IF_ERROR(ForEachJob(db, members, after + 1, filter, live, [&](const store::ListedJob& row, v1::Job& job) -> absl::StatusOr<bool> {
     if (response.jobs_size() == limit || looked_at++ == kMaxJobsInPage) {
       response.set_next_page_token(std::to_string(row.position - 1));
       return false;
     }
-    if (only.Takes(job)) *response.add_jobs() = job;
+    if (only.Takes(job)) *response.add_jobs() = std::move(job);
     return true;
   }));
   return response;

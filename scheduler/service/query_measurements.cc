@@ -64,12 +64,13 @@ class Page {
 
   bool IsFull() const { return values_ >= most_values_ || bytes_ >= most_bytes_; }
 
-  void AddDiverged(const v1::Job& job) {
+  // These take the job.
+  void AddDiverged(v1::Job& job) {
     AddJob(job);
     ++values_;
   }
   // The job's values behind the first `from`, as far as there is room. Where it ends; nothing: all are there.
-  std::optional<int64_t> AddValues(const v1::Job& job, const std::vector<store::Measurement>& values, int64_t from, const Only& only) {
+  std::optional<int64_t> AddValues(v1::Job& job, const std::vector<store::Measurement>& values, int64_t from, const Only& only) {
     v1::JobMeasurements* of_job = nullptr;
     for (int64_t i = from; i < std::ssize(values); ++i) {
       const store::Measurement& value = values[static_cast<size_t>(i)];
@@ -89,9 +90,9 @@ class Page {
  private:
   static constexpr size_t kFieldBytes = 4;  // Tag and length of a message within another.
 
-  v1::JobMeasurements* AddJob(const v1::Job& job) {
+  v1::JobMeasurements* AddJob(v1::Job& job) {
     v1::JobMeasurements* added = response_.add_jobs();
-    *added->mutable_job() = job;
+    *added->mutable_job() = std::move(job);
     bytes_ += added->ByteSizeLong() + kFieldBytes;
     return added;
   }
@@ -121,7 +122,7 @@ absl::StatusOr<Question> ReadQuestion(const v1::ListMeasurementsRequest& request
 }
 
 // A job's share of a page, from a place on if that is in the job. False: the page is full, and told where the next one begins.
-absl::StatusOr<bool> AddShare(sql::Connection& db, const store::ListedJob& row, const v1::Job& job, const Question& question, const Only& only, Page& page) {
+absl::StatusOr<bool> AddShare(sql::Connection& db, const store::ListedJob& row, v1::Job& job, const Question& question, const Only& only, Page& page) {
   if (job.diverged() && !question.losses) {
     const bool has_room = !page.IsFull();
     has_room ? page.AddDiverged(job) : page.EndAt({.position = row.position});
@@ -138,7 +139,8 @@ absl::Status AddOneJob(sql::Connection& db, const v1::ListMeasurementsRequest& r
   if (!request.only().empty()) return absl::InvalidArgumentError("only: it is of a sweep's jobs; leave it out where one job is asked for");
   ASSIGN_OR_RETURN(const ResolvedJob job, ResolveWholeJob(db, request.job()));
   if (!question.losses && job.listed.state != store::State::kSucceeded) return absl::OkStatus();
-  return AddShare(db, job.listed, ToJob(job.listed, LiveBoard::State()), question, Only(), page).status();
+  v1::Job answer = ToJob(job.listed, LiveBoard::State());
+  return AddShare(db, job.listed, answer, question, Only(), page).status();
 }
 
 }  // namespace
@@ -167,7 +169,7 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
   int looked_at = 0;
   RETURN_IF_ERROR(ForEachJob(
       db, members, question.begin.position, question.losses ? store::JobFilter{} : store::JobFilter{.states = {store::State::kSucceeded}}, LiveBoard::State(),
-      [&](const store::ListedJob& row, const v1::Job& job) -> absl::StatusOr<bool> {
+      [&](const store::ListedJob& row, v1::Job& job) -> absl::StatusOr<bool> {
         if (looked_at++ == limits.jobs) {
           page.EndAt({.position = row.position});
           return false;
