@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -59,6 +60,30 @@ absl::Status CheckIds(sql::Connection& db, std::string_view table, CheckReport& 
   return absl::OkStatus();
 }
 
+// integrity_check looks each row up in each index, and by their ids jobs lie all over one. Of a large store that is more than a reader's cache, and
+// a page is read from the file for every row.
+class CacheOfCheck {
+ public:
+  static absl::StatusOr<CacheOfCheck> Enlarge(sql::Connection& db) {
+    ASSIGN_OR_RETURN(const int64_t before, db.One<int64_t>("PRAGMA cache_size"));  // Below 0: KiB; else pages.
+    if (before > -kKib) RETURN_IF_ERROR(Set(db, -kKib));
+    return CacheOfCheck(db, before);
+  }
+  CacheOfCheck(CacheOfCheck&& other) noexcept : db_(std::exchange(other.db_, nullptr)), before_(other.before_) {}
+  CacheOfCheck& operator=(CacheOfCheck&&) = delete;
+  ~CacheOfCheck() {
+    if (db_ != nullptr && before_ > -kKib) Set(*db_, before_).IgnoreError();  // It is but slower, or has more memory.
+  }
+
+ private:
+  static constexpr int64_t kKib = 16'384;
+  CacheOfCheck(sql::Connection& db, int64_t before) : db_(&db), before_(before) {}
+  static absl::Status Set(sql::Connection& db, int64_t size) { return db.Execute(fmt::format("PRAGMA cache_size = {}", size)); }
+
+  sql::Connection* db_;
+  int64_t before_;
+};
+
 absl::Status ReadExpected(sql::Connection& db, ExpectedFiles& expected) {
   ASSIGN_OR_RETURN(sql::Rows rows,
                    db.Query("SELECT sha256, bytes, min(kind), count(*) FROM artifacts GROUP BY sha256, bytes ORDER BY sha256, bytes"));
@@ -117,6 +142,7 @@ absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expect
   CheckReport report;
   const sql::StopQueries stopping(db, stop);
   if (stop.stop_requested()) return sql::Stopped();
+  ASSIGN_OR_RETURN(const CacheOfCheck cache, CacheOfCheck::Enlarge(db));
   RETURN_IF_ERROR(AddRows(db, fmt::format("PRAGMA integrity_check({})", kMaxViolations), "ok", Concern::kFile, report));
   RETURN_IF_ERROR(AddRows(db, "SELECT \"table\" || ' row ' || ifnull(rowid, '(no number)') || ' refers to a row of ' || parent || "
                               "' that does not exist' FROM pragma_foreign_key_check ORDER BY 1",

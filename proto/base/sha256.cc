@@ -12,6 +12,16 @@
 
 namespace longreach {
 
+namespace {
+
+// Looked for once: by its name, as EVP_sha256() has OpenSSL do with each use, it takes longer than hashing a job's specification.
+const EVP_MD* Algorithm() {
+  static const EVP_MD* const kFetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return kFetched == nullptr ? EVP_sha256() : kFetched;
+}
+
+}  // namespace
+
 struct Sha256::State {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
   ~State() { EVP_MD_CTX_free(context); }
@@ -19,7 +29,7 @@ struct Sha256::State {
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
   // Fails only when memory is out or the library is broken: there is nothing sensible to go on with.
-  if (EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) std::abort();
+  if (EVP_DigestInit_ex(state_->context, Algorithm(), nullptr) != 1) std::abort();
 }
 Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;

@@ -13,6 +13,8 @@
 --   artifacts  made by an attempt that had the job; at most two checkpoints, of jobs without a result
 --
 -- What the checks of results find is told apart: values in tables are at stake then, and otherwise what is to run and is counted.
+--
+-- A store has many jobs, and a scan of them is what most checks take. CROSS JOIN keeps the order where the other table is the one to begin with.
 
 -- check of results: a succeeded job has exactly one accepted result
 SELECT 'job ' || substr(id, 1, 8) || ' has succeeded and has no measurements'
@@ -26,8 +28,8 @@ ORDER BY num;
 
 -- check of results: measurements are finite numbers
 SELECT 'job ' || substr(j.id, 1, 8) || ' has ' || m.metric || ' = ' || m.value || ' at length ' || m.length
-FROM measurements AS m JOIN jobs AS j ON j.num = m.job WHERE abs(m.value) > 1.7976931348623157e308
-ORDER BY j.num, m.metric, m.length;
+FROM measurements AS m CROSS JOIN jobs AS j ON j.num = m.job WHERE abs(m.value) > 1.7976931348623157e308
+ORDER BY m.job, m.metric, m.length;
 
 -- check of results: an accepted result belongs to an attempt that had the job and ended well
 SELECT 'job ' || substr(j.id, 1, 8) || ' has the result of attempt ' || j.attempt || ', which '
@@ -48,13 +50,15 @@ ORDER BY j.num;
 -- check: the members of a running attempt are leased to it
 SELECT 'attempt ' || a.id || ' runs with job ' || substr(j.id, 1, 8) || ', which is ' || j.state
        || iif(j.state = 'leased', ' to attempt ' || j.attempt, '')
-FROM attempts AS a JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 JOIN jobs AS j ON j.num = aj.job
+FROM attempts AS a INDEXED BY attempts_running CROSS JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0
+CROSS JOIN jobs AS j ON j.num = aj.job
 WHERE a.ended_at IS NULL AND (j.state <> 'leased' OR j.attempt <> a.id)
 ORDER BY a.id, aj.member;
 
 -- check: a running attempt has a member
 SELECT 'attempt ' || id || ' runs without any member'
-FROM attempts WHERE ended_at IS NULL AND NOT EXISTS (SELECT 1 FROM attempt_jobs WHERE attempt = id AND dropped = 0)
+FROM attempts INDEXED BY attempts_running
+WHERE ended_at IS NULL AND NOT EXISTS (SELECT 1 FROM attempt_jobs WHERE attempt = id AND dropped = 0)
 ORDER BY id;
 
 -- check: an attempt has the members that it began with, numbered along the pack axis
@@ -107,14 +111,12 @@ ORDER BY num;
 
 -- check: a job is wanted while a live sweep has it that has not given it up, with the highest priority among those, once it follows all of its sweeps
 SELECT 'job ' || substr(j.id, 1, 8) || ' has wanted = ' || j.wanted || ' and priority ' || j.priority
-       || ', its live sweeps say ' || (w.live > 0) || ' and ' || w.priority
-FROM jobs AS j JOIN (
-  SELECT q.num, count(s.num) AS live, ifnull(max(s.priority), 0) AS priority
-  FROM jobs AS q LEFT JOIN sweep_jobs AS sj ON sj.job = q.num LEFT JOIN sweeps AS s ON s.num = sj.sweep AND s.state = 'live'
-    AND NOT EXISTS (SELECT 1 FROM given_up AS g WHERE g.sweep = sj.sweep AND g.job = sj.job)
-  WHERE q.state <> 'succeeded' GROUP BY q.num) AS w ON w.num = j.num
-WHERE (j.wanted <> (w.live > 0) OR j.priority <> w.priority)
-  AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = j.num AND sj.position >= s.unsettled_from)
+       || ', its live sweeps say ' || (count(s.num) > 0) || ' and ' || ifnull(max(s.priority), 0)
+FROM jobs AS j LEFT JOIN sweep_jobs AS sj ON sj.job = j.num LEFT JOIN sweeps AS s ON s.num = sj.sweep AND s.state = 'live'
+  AND NOT EXISTS (SELECT 1 FROM given_up AS g WHERE g.sweep = sj.sweep AND g.job = sj.job)
+WHERE j.state <> 'succeeded' GROUP BY j.num
+HAVING (j.wanted <> (count(s.num) > 0) OR j.priority <> ifnull(max(s.priority), 0))
+  AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS o JOIN sweeps AS t ON t.num = o.sweep WHERE o.job = j.num AND o.position >= t.unsettled_from)
 ORDER BY j.num;
 
 -- check: what is wanted is not cancelled
@@ -151,19 +153,20 @@ SELECT 'job ' || substr(id, 1, 8) || ' has failed and does not say why'
 FROM jobs WHERE state = 'failed' AND failure = '' ORDER BY num;
 
 -- check: the step of the newest checkpoint is that of its rows
-SELECT 'job ' || substr(j.id, 1, 8) || ' says its checkpoint is of step ' || j.checkpoint_step || ', its rows say ' || c.step
-FROM jobs AS j JOIN (
-  SELECT q.num, ifnull(max(a.step), 0) AS step
-  FROM jobs AS q LEFT JOIN artifacts AS a ON a.job = q.num AND a.kind = 'checkpoint' GROUP BY q.num) AS c ON c.num = j.num
-WHERE j.checkpoint_step <> c.step
-ORDER BY j.num;
+SELECT 'job ' || substr(id, 1, 8) || ' says its checkpoint is of step ' || checkpoint_step || ', its rows say ' || step
+FROM (
+  SELECT j.num, j.id, j.checkpoint_step,
+         (SELECT ifnull(max(a.step), 0) FROM artifacts AS a WHERE a.job = j.num AND a.kind = 'checkpoint') AS step
+  FROM jobs AS j)
+WHERE checkpoint_step <> step
+ORDER BY num;
 
 -- check: an artifact was made by an attempt that had the job
 SELECT 'the ' || f.kind || ' ' || substr(f.sha256, 1, 8) || ' of job ' || substr(j.id, 1, 8) || ' is of attempt ' || f.attempt
        || ', which did not have it'
-FROM artifacts AS f JOIN jobs AS j ON j.num = f.job
+FROM artifacts AS f CROSS JOIN jobs AS j ON j.num = f.job
 WHERE NOT EXISTS (SELECT 1 FROM attempt_jobs AS aj WHERE aj.attempt = f.attempt AND aj.job = f.job)
-ORDER BY j.num, f.kind, f.step;
+ORDER BY f.job, f.kind, f.step;
 
 -- check: a job has at most two checkpoints, and none once it has its result
 SELECT 'job ' || substr(j.id, 1, 8) || ' is ' || j.state || ' and has ' || count(*) || ' checkpoints'
@@ -177,4 +180,4 @@ FROM unused_files AS u JOIN artifacts AS f ON f.sha256 = u.sha256 GROUP BY u.sha
 
 -- check: a loss curve has at most 1000 points
 SELECT 'job ' || substr(j.id, 1, 8) || ' has ' || count(*) || ' points in its loss curve'
-FROM progress AS p JOIN jobs AS j ON j.num = p.job GROUP BY j.num HAVING count(*) > 1000 ORDER BY j.num;
+FROM progress AS p CROSS JOIN jobs AS j ON j.num = p.job GROUP BY p.job HAVING count(*) > 1000 ORDER BY p.job;
