@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "client/commands/differences.h"
@@ -107,8 +108,9 @@ PairedValues::PairedValues(const SweepValues& first, const SweepValues& second, 
     return key;
   };
   std::multimap<PairKey, const std::pair<const PairKey, double>*> partners;
-  for (const auto& one : second.values()) partners.emplace(shared(one.first), &one);
-  std::set<PairKey> met;
+  // In their order, but where an axis that is not shared has several values.
+  for (const auto& one : second.values()) partners.emplace_hint(partners.end(), shared(one.first), &one);
+  std::unordered_set<const PairKey*> met;
   for (const auto& [key, value] : first.values()) {
     const PairKey common = shared(key);
     const auto [from, to] = partners.equal_range(common);
@@ -116,7 +118,7 @@ PairedValues::PairedValues(const SweepValues& first, const SweepValues& second, 
     for (auto partner = from; partner != to; ++partner) {
       const auto& [other_key, other_value] = *partner->second;
       pairs_.push_back({shown(common, key, other_key), value, other_value});
-      met.insert(other_key);
+      met.insert(&other_key);
     }
   }
   partnered_[1] = met.size();
@@ -155,11 +157,13 @@ std::vector<PairedGroup> PairedValues::Groups(const std::vector<std::string_view
   const auto before = [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
     return std::ranges::lexicographical_compare(a, b, IsValueBefore);
   };
-  std::map<std::vector<std::string>, std::vector<Pair>, decltype(before)> by_values(before);
+  std::map<std::vector<std::string>, std::vector<const Pair*>, decltype(before)> by_values(before);
+  auto group_of_last = by_values.end();  // Neighbours are mostly in one.
   for (const Pair& pair : pairs_) {
     std::vector<std::string> values;
     for (const std::string_view axis : axes) values.push_back(pair.key[PlaceOf(axis)]);
-    by_values[values].push_back(pair);
+    if (group_of_last == by_values.end() || group_of_last->first != values) group_of_last = by_values.try_emplace(std::move(values)).first;
+    group_of_last->second.push_back(&pair);
   }
   std::vector<PairedGroup> groups;
   for (const auto& [values, pairs] : by_values) {
@@ -168,11 +172,11 @@ std::vector<PairedGroup> PairedValues::Groups(const std::vector<std::string_view
     group.pairs = static_cast<int>(pairs.size());
     std::vector<double> differences;
     double largest = 0;
-    for (const Pair& pair : pairs) {
-      largest = std::max({largest, std::abs(pair.first), std::abs(pair.second)});
-      group.first += pair.first / group.pairs;
-      group.second += pair.second / group.pairs;
-      differences.push_back(pair.second - pair.first);
+    for (const Pair* pair : pairs) {
+      largest = std::max({largest, std::abs(pair->first), std::abs(pair->second)});
+      group.first += pair->first / group.pairs;
+      group.second += pair->second / group.pairs;
+      differences.push_back(pair->second - pair->first);
       group.difference += differences.back() / group.pairs;
     }
     if (group.pairs == 1) continue;

@@ -117,6 +117,28 @@ TEST_F(PairedValuesTest, GroupsAreInTheOrderOfTheirNumbers) {
                                                            {"0.001", "parity_check"}}));
 }
 
+TEST_F(PairedValuesTest, PairsOfAGroupNeedNotBeNeighbours) {
+  for (const char* task : {"even_pairs", "parity_check"}) {
+    for (int seed = 0; seed < 3; ++seed) Add({.task = task, .seed = seed}, seed, *task == 'e' ? seed + 1.0 : seed + 3.0);
+  }
+
+  const std::vector<PairedGroup> groups = Values().Groups({"seed"});
+
+  ASSERT_EQ(groups.size(), 3u);
+  for (int seed = 0; seed < 3; ++seed) {
+    EXPECT_EQ(groups[static_cast<size_t>(seed)].values, std::vector{std::to_string(seed)});
+    EXPECT_EQ(groups[static_cast<size_t>(seed)].pairs, 2);
+    EXPECT_EQ(groups[static_cast<size_t>(seed)].first, seed);
+    EXPECT_EQ(groups[static_cast<size_t>(seed)].difference, 2);
+  }
+}
+
+TEST_F(PairedValuesTest, AMeanIsAddedUpInTheOrderOfKeysWhicheverCameFirst) {
+  const double kValues[] = {1e16, 1, -1e16, 1};  // A 1 beside the first is lost.
+  for (const int seed : {3, 1, 2, 0}) Add({.seed = seed}, kValues[seed], 0);
+  EXPECT_EQ(Values().Groups({})[0].first, 0.25);
+}
+
 TEST_F(PairedValuesTest, SystemsAreInTheOrderOfTheNumbersInTheirNames) {
   for (const char* system : {"batch_size-16", "batch_size-8", "10", "9"}) Add({.system = system}, 1, 2);
 
