@@ -74,7 +74,9 @@ Grid GridOf(const v1::ListMeasurementsResponse& page, const std::string& sweep) 
     std::vector<GridCell> job = CellsOf(of_job.job());
     if (!sweep.empty()) job.insert(job.begin(), TextCell(sweep));
     for (const v1::Measurement& one : of_job.measurements()) {
-      std::vector<GridCell>& row = grid.rows.emplace_back(job);
+      std::vector<GridCell>& row = grid.rows.emplace_back();
+      row.reserve(grid.columns.size());
+      row.insert(row.end(), job.begin(), job.end());
       row.push_back(TextCell(one.metric()));
       row.push_back(one.length() == 0 ? NumberCell(0, "all") : NumberCell(one.length()));
       row.push_back(TextCell(one.slice()));

@@ -15,7 +15,8 @@ namespace {
 
 std::string Shown(const GridCell& cell) { return Printable(cell.shown.empty() ? cell.value : cell.shown); }
 
-void TrimEnd(std::string& line) { line.erase(line.find_last_not_of(' ') + 1); }
+// Of its last line: a line feed is no blank.
+void TrimEnd(std::string& text) { text.erase(text.find_last_not_of(' ') + 1); }
 
 }  // namespace
 
@@ -49,18 +50,26 @@ std::string GridAsTable(const Grid& grid, bool bold_header) {
   for (const auto& row : grid.rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(Shown(row[i])));
   }
-  const auto line = [&](auto&& text_of) {
-    std::string out;
+  // Straight behind what is there: a large sweep's table has hundreds of thousands of lines.
+  const auto add_line = [&](std::string& out, const auto& text_of) {
     for (size_t i = 0; i < grid.columns.size(); ++i) {
       if (i > 0) out += "  ";
-      out += grid.columns[i].is_number ? PadLeft(text_of(i), widths[i]) : PadRight(text_of(i), widths[i]);
+      const std::string text = text_of(i);
+      const auto missing = static_cast<size_t>(std::max(widths[i] - DisplayWidth(text), 0));
+      if (grid.columns[i].is_number) out.append(missing, ' ');
+      out += text;
+      if (!grid.columns[i].is_number) out.append(missing, ' ');
     }
     TrimEnd(out);
-    return out;
   };
-  const std::string header = line([&](size_t i) { return grid.columns[i].label; });
-  std::string out = bold_header ? fmt::format("\x1b[1m{}\x1b[0m\n", header) : header + "\n";
-  for (const auto& row : grid.rows) out += line([&](size_t i) { return Shown(row[i]); }) + "\n";
+  std::string out;
+  if (bold_header) out += "\x1b[1m";
+  add_line(out, [&](size_t i) { return grid.columns[i].label; });
+  out += bold_header ? "\x1b[0m\n" : "\n";
+  for (const auto& row : grid.rows) {
+    add_line(out, [&](size_t i) { return Shown(row[i]); });
+    out += '\n';
+  }
   return out;
 }
 

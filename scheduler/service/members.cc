@@ -68,6 +68,7 @@ absl::Status Only::Check(sql::Connection& db, const v1::SweepSpec& spec, const M
 }
 
 bool Only::Takes(const v1::Job& job) const {
+  if (filters_.empty()) return true;
   const TableJob at = PlaceOf(job);
   return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return filter.IsOfValues() || filter.Has(at); });
 }

@@ -24,6 +24,24 @@ TEST(GridTest, AlignsTextToTheLeftAndNumbersToTheRight) {
             "a_b|c   1234  -\n");
 }
 
+TEST(GridTest, NoLineOfATableEndsWithBlanks) {
+  Grid grid;
+  grid.columns = {{"a", "A"}, {"b", "LONGER"}, {"c", "ÜBER"}};
+  grid.rows = {{TextCell("表"), TextCell(""), TextCell("")}, {TextCell(""), TextCell(""), TextCell("")}, {TextCell("x"), TextCell("\x1b"), TextCell("y")}};
+  const std::string rows = "表\n\nx   \\x1b    y\n";
+  EXPECT_EQ(GridAsTable(grid, false), "A   LONGER  ÜBER\n" + rows);
+  EXPECT_EQ(GridAsTable(grid, true), "\x1b[1mA   LONGER  ÜBER\x1b[0m\n" + rows);
+}
+
+TEST(GridTest, CsvQuotesWhateverStandsBehindPlainText) {
+  EXPECT_EQ(CsvField("plain text", false), "plain text");
+  EXPECT_EQ(CsvField("a;b", false), "\"a;b\"");
+  EXPECT_EQ(CsvField("a\tb", false), "\"a\tb\"");
+  EXPECT_EQ(CsvField("a†,b", false), "\"a†,b\"");
+  EXPECT_EQ(CsvField("a†\x7f", false), "a†\\x7f");
+  EXPECT_EQ(CsvField("", false), "");
+}
+
 TEST(GridTest, QuotesCsvAsRfc4180Says) {
   EXPECT_EQ(GridAsCsv(ExampleGrid()),
             "name,value,note\n"
