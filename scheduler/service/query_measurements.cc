@@ -110,6 +110,8 @@ struct Question {
   PagePlace begin{};
   // Losses of training are there before a job is done, and whatever comes of it.
   bool losses = false;
+  // It is for what a listed job has as its score.
+  bool score = false;
 };
 
 absl::StatusOr<Question> ReadQuestion(const v1::ListMeasurementsRequest& request, const MeasurementLimits& limits) {
@@ -121,6 +123,13 @@ absl::StatusOr<Question> ReadQuestion(const v1::ListMeasurementsRequest& request
   return question;
 }
 
+absl::StatusOr<std::vector<store::Measurement>> ValuesOf(sql::Connection& db, const store::ListedJob& row, const Question& question) {
+  if (!question.score) return store::MeasurementsOf(db, row.num, question.which);
+  std::vector<store::Measurement> values;
+  if (row.score.has_value()) values.push_back({.metric = question.which.metric, .length = 0, .slice = "", .value = *row.score});
+  return values;
+}
+
 // A job's share of a page, from a place on if that is in the job. False: the page is full, and told where the next one begins.
 absl::StatusOr<bool> AddShare(sql::Connection& db, const store::ListedJob& row, v1::Job& job, const Question& question, const Only& only, Page& page) {
   if (job.diverged() && !question.losses) {
@@ -128,7 +137,7 @@ absl::StatusOr<bool> AddShare(sql::Connection& db, const store::ListedJob& row, 
     has_room ? page.AddDiverged(job) : page.EndAt({.position = row.position});
     return has_room;
   }
-  ASSIGN_OR_RETURN(const std::vector<store::Measurement> values, store::MeasurementsOf(db, row.num, question.which));
+  ASSIGN_OR_RETURN(const std::vector<store::Measurement> values, ValuesOf(db, row, question));
   const std::optional<int64_t> end = page.AddValues(job, values, row.position == question.begin.position ? question.begin.values : 0, only);
   if (end.has_value()) page.EndAt({.position = row.position, .values = *end});
   return !end.has_value();
@@ -148,7 +157,7 @@ absl::Status AddOneJob(sql::Connection& db, const v1::ListMeasurementsRequest& r
 absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& db, const v1::ListMeasurementsRequest& request,
                                                               const MeasurementLimits& limits, const std::stop_token& stop) {
   const sql::StopQueries stopping(db, stop);
-  ASSIGN_OR_RETURN(const Question question, ReadQuestion(request, limits));
+  ASSIGN_OR_RETURN(Question question, ReadQuestion(request, limits));
   Page page(request.limit() == 0 ? limits.values : std::min(request.limit(), limits.values), limits.bytes);
   if (!request.job().empty()) {
     RETURN_IF_ERROR(AddOneJob(db, request, question, page));
@@ -162,6 +171,7 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
   ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
   ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));
   const Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
+  question.score = question.which.metric == members.metric && question.which.length == 0 && question.which.slice == "";
   Only only(spec, members, std::move(filters));
   // Later pages are of the same question, and need not read all jobs for it again.
   if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, spec, members));

@@ -139,6 +139,10 @@ TEST_F(QueryMeasurementsTest, WhatIsAskedForNarrowsTheRows) {
   EXPECT_THAT(Rows(request), ElementsAre(kRows[0], kRows[3], kRows[6]));
   request.set_slice("depth=3");
   EXPECT_THAT(Rows(request), ElementsAre(kRows[6])) << "in no slice; the job that diverged is there all the same";
+  request.set_slice("");
+  EXPECT_THAT(Rows(request), ElementsAre(kRows[0], kRows[3], kRows[6])) << "the score";
+  request.set_metric("loss");
+  EXPECT_THAT(Rows(request), ElementsAre(kRows[2], kRows[5], kRows[6])) << "of another metric";
   request.clear_metric();
   request.clear_slice();
   EXPECT_THAT(Rows(request), ElementsAre(kRows[0], kRows[2], kRows[3], kRows[5], kRows[6])) << "of any metric";
@@ -173,6 +177,10 @@ TEST_F(QueryMeasurementsTest, SlicesAreChosenByWhatTheyName) {
   EXPECT_THAT(Rows(request), ElementsAre(job + "0  1", job + "0 layer=0,head=1 2", job + "0 layer=1,head=1 3", job + "8 layer=1,head=2 4"));
   request.set_length(8);
   EXPECT_THAT(Rows(request), ElementsAre(job + "8 layer=1,head=2 4"));
+  request.set_metric("accuracy");
+  request.set_length(0);
+  request.set_slice("");
+  EXPECT_THAT(Rows(request), IsEmpty()) << "it has no score";
   request = Only({"layer=1"});
   request.set_limit(1);
   EXPECT_THAT(Rows(request), ElementsAre(job + "0 layer=1,head=1 3", job + "8 layer=1,head=2 4"));
