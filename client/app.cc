@@ -169,6 +169,10 @@ absl::StatusOr<int> RunCommand(AppTree& tree, const Environment& environment, bo
 void AddOptionsForAll(CLI::App& root, GlobalFlags& flags) {
   root.option_defaults()->group("Options for all commands");
   root.add_option_function<std::string>(
+          "--context", [&flags](const std::string& value) { flags.context = value; },
+          "Take the settings that the config file has under this name below 'contexts:'")
+      ->type_name("CONTEXT");
+  root.add_option_function<std::string>(
           "--scheduler", [&flags](const std::string& value) { flags.scheduler = value; },
           fmt::format("Address of the scheduler, HOST:PORT or unix:PATH [{}]", kDefaultScheduler))
       ->type_name("ADDR");
@@ -222,6 +226,8 @@ std::unique_ptr<AppTree> BuildApp() {
       "Each of --scheduler, --store, --output, --color, --ca, --certificate, --key and --token-file may also be set as\n"
       "LONGREACH_SCHEDULER, ..., LONGREACH_TOKEN_FILE or (scheduler, ..., token_file) in\n"
       "~/.config/longreach/config.yaml; a flag wins over the environment, and that over the file.\n"
+      "A name below 'contexts:' in that file stands for several of them: --context NAME, LONGREACH_CONTEXT or 'context: NAME'\n"
+      "there. A single flag wins over that, and that over the rest of the file; over the environment only with --context.\n"
       "'longreach config show' says which value each has, and who says so.\n"
       "Exit codes: 0 done, 1 some job failed or refused, 2 usage, 3 scheduler not reachable, 4 not found, 5 not allowed,\n"
       "6 wait timed out, 130 interrupted, 141 nobody reads the answer on.\n\n"

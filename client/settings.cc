@@ -3,49 +3,37 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <filesystem>
-#include <fstream>
+#include <cstddef>
 #include <iterator>
-#include <map>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "client/errors.h"
 #include "client/output/text.h"
-#include "client/spec/yaml_tree.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
 namespace {
 
-struct Value {
-  std::string text;
-  // "--scheduler", "LONGREACH_SCHEDULER", "config.yaml:2:3".
-  std::string origin;
+// What one of those says who may say something.
+struct Level {
+  SettingValues values;
+  bool typed = false;  // On the command line, for this one command.
 };
-
-using Level = std::map<std::string, Value>;
-// Flags, environment, config file: the strongest first.
-using Levels = std::array<Level, 3>;
+// The strongest first.
+using Levels = std::vector<Level>;
 
 constexpr const char* kTokenVariable = "LONGREACH_TOKEN";
 
-const std::vector<std::string>& SettingNames() {
-  static const std::vector<std::string> names = {"scheduler", "store", "output", "color",
-                                                 "ca", "certificate", "key", "token_file"};
-  return names;
-}
-
-Level FromFlags(const GlobalFlags& flags) {
-  Level level;
-  const auto add = [&level](const char* name, const std::optional<std::string>& value) {
+SettingValues FromFlags(const GlobalFlags& flags) {
+  SettingValues values;
+  const auto add = [&values](const char* name, const std::optional<std::string>& value) {
     if (!value.has_value()) return;
     std::string flag = fmt::format("--{}", name);
     std::ranges::replace(flag, '_', '-');
-    level[name] = {*value, flag};
+    values[name] = {*value, flag};
   };
+  add(kContextSetting, flags.context);
   add("scheduler", flags.scheduler);
   add("store", flags.store);
   add("output", flags.output);
@@ -54,76 +42,39 @@ Level FromFlags(const GlobalFlags& flags) {
   add("certificate", flags.certificate);
   add("key", flags.key);
   add("token_file", flags.token_file);
-  return level;
+  return values;
 }
 
-Level FromVariables(const Environment& environment) {
-  Level level;
-  for (const std::string& name : SettingNames()) {
+SettingValues FromVariables(const Environment& environment) {
+  std::vector<std::string> names = SettingNames();
+  names.emplace_back(kContextSetting);
+  SettingValues values;
+  for (const std::string& name : names) {
     std::string variable = "LONGREACH_";
     for (const char c : name) variable += c == '_' ? c : static_cast<char>(c - 'a' + 'A');
     if (const std::string value = environment.variable(variable.c_str()); !value.empty()) {
-      level[name] = {value, variable};
+      values[name] = {value, variable};
     }
   }
-  return level;
+  return values;
 }
 
-// Nothing but blanks and comments.
-bool IsBlank(const std::string& text) {
-  for (const std::string& line : Split(text, '\n')) {
-    if (const std::string_view words = Trim(line); !words.empty() && words.front() != '#') return false;
-  }
-  return true;
-}
-
-std::filesystem::path PathOfConfigFile(const Environment& environment) {
-  const std::filesystem::path folder = environment.variable("XDG_CONFIG_HOME");
-  const std::filesystem::path home = environment.variable("HOME");
-  if (folder.empty() && home.empty()) return {};
-  return (folder.empty() ? home / ".config" : folder) / "longreach" / "config.yaml";
-}
-
-// `found` becomes what there is of the file.
-absl::StatusOr<Level> FromFile(const Environment& environment, ConfigFile& found) {
-  const std::filesystem::path path = PathOfConfigFile(environment);
-  if (path.empty()) return Level{};
-  std::ifstream file(path, std::ios::binary);
-  std::error_code error;
-  found = {.path = path.string(), .exists = std::filesystem::exists(path, error) || error, .read = file.is_open()};
-  if (!file) return Level{};
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (IsBlank(text.str())) return Level{};
-  ASSIGN_OR_RETURN(const YamlTree tree, YamlTree::Parse(text.str(), path.string()));
-  Level level;
-  for (const YamlNode::Entry& entry : tree.root().entries) {
-    const YamlNode& value = tree.node(entry.value);
-    if (std::find(SettingNames().begin(), SettingNames().end(), entry.key) == SettingNames().end()) {
-      return tree.ErrorAt(entry.key_place, fmt::format("unknown setting '{}'", Printable(entry.key)),
-                          JoinHints(DidYouMean(entry.key, SettingNames()),
-                                    fmt::format("there are: {}", Join(SettingNames(), ", "))));
-    }
-    if (value.kind != YamlNode::Kind::kScalar) {
-      return tree.ErrorAt(value.place, fmt::format("{}: expected one value", entry.key));
-    }
-    level[entry.key] = {value.text, fmt::format("{}:{}:{}", path.string(), value.place.line, value.place.column)};
-  }
-  return level;
-}
-
-std::optional<Value> StrongestOf(const Levels& levels, const std::string& name) {
+std::optional<SettingValue> StrongestOf(const Levels& levels, const std::string& name) {
   for (const Level& level : levels) {
-    if (const auto at = level.find(name); at != level.end()) return at->second;
+    if (const auto at = level.values.find(name); at != level.values.end()) return at->second;
   }
   return std::nullopt;
+}
+
+bool IsTyped(const Levels& levels, const std::string& name) {
+  return std::ranges::any_of(levels, [&name](const Level& level) { return level.typed && level.values.contains(name); });
 }
 
 // Of all that say something of it, the strongest first.
 std::vector<std::string> OriginsOf(const Levels& levels, const std::string& name) {
   std::vector<std::string> origins;
   for (const Level& level : levels) {
-    if (const auto at = level.find(name); at != level.end()) origins.push_back(at->second.origin);
+    if (const auto at = level.values.find(name); at != level.values.end()) origins.push_back(at->second.origin);
   }
   return origins;
 }
@@ -142,7 +93,7 @@ SettingInForce Excluded(const Levels& levels, const std::string& name, const std
   return {.name = name, .value = "", .source = source, .passed_over = OriginsOf(levels, name)};
 }
 
-absl::StatusOr<std::string> NormalAddress(const Value& value) {
+absl::StatusOr<std::string> NormalAddress(const SettingValue& value) {
   const std::string& text = value.text;
   if (text.starts_with("unix:") && text.size() > 5) return text;
   const size_t colon = text.rfind(':');
@@ -165,7 +116,7 @@ std::string FromHome(const std::string& path, const Environment& environment) {
   return path.starts_with("~/") ? environment.variable("HOME") + path.substr(1) : path;
 }
 
-absl::StatusOr<Format> FormatOf(const Value& value) {
+absl::StatusOr<Format> FormatOf(const SettingValue& value) {
   std::vector<std::string> names;
   for (const Format format :
        {Format::kTable, Format::kCsv, Format::kJson, Format::kMarkdown, Format::kLatex}) {
@@ -180,25 +131,50 @@ absl::StatusOr<Format> FormatOf(const Value& value) {
       JoinHints(DidYouMean(value.text, names), fmt::format("there are: {}", Join(names, ", "))));
 }
 
+// The context that is asked for becomes one more of the levels. A single setting wins over a context that is named in the same place, and a
+// context over all that is named in a weaker one: what is typed with --context over the environment. In the file, where no place is weaker, a
+// context wins over what stands beside it.
+absl::Status ApplyContext(const ConfigFile& file, Levels& levels, Settings& settings) {
+  const std::optional<SettingValue> asked = StrongestOf(levels, kContextSetting);
+  settings.in_force.push_back(InForce(levels, kContextSetting, asked.has_value() ? asked->text : ""));
+  if (!asked.has_value()) return absl::OkStatus();
+  const auto chosen = std::ranges::find(file.contexts, asked->text, [](const auto& one) { return one.first; });
+  if (chosen == file.contexts.end()) {
+    const std::vector<std::string> names = file.ContextNames();
+    const std::string there_are = !names.empty()      ? fmt::format("there are: {}", Join(names, ", "))
+                                  : file.path.empty() ? "they stand in a config file, and neither XDG_CONFIG_HOME nor HOME says where it is"
+                                                      : fmt::format("they stand below 'contexts:' in {}, which has none", Printable(file.path));
+    return UsageError(fmt::format("{}: there is no context '{}'", asked->origin, Printable(asked->text)), JoinHints(DidYouMean(asked->text, names), there_are));
+  }
+  settings.context = chosen->first;
+  settings.context_by_flag = IsTyped(levels, kContextSetting);
+  const size_t weaker = settings.context_by_flag ? 1 : 2;  // Than the command line, or than the environment too.
+  levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(weaker), {.values = chosen->second, .typed = settings.context_by_flag});
+  return absl::OkStatus();
+}
+
 // A store and a scheduler are two answers to one question: the strongest level that has one of them decides.
 absl::Status ApplyPlace(const Levels& levels, const Environment& environment, Settings& settings) {
   for (const Level& level : levels) {
-    const auto scheduler = level.find("scheduler");
-    const auto store = level.find("store");
-    if (scheduler != level.end() && store != level.end()) {
+    const auto scheduler = level.values.find("scheduler");
+    const auto store = level.values.find("store");
+    const bool names_scheduler = scheduler != level.values.end();
+    const bool names_store = store != level.values.end();
+    settings.place_by_flag = level.typed && (names_scheduler || names_store);
+    if (names_scheduler && names_store) {
       return UsageError(
           fmt::format("{} and {} exclude each other", scheduler->second.origin, store->second.origin),
           fmt::format("a store is opened by a scheduler of its own; name one of the two{}",
                       scheduler->second.origin.starts_with("LONGREACH_") ? fmt::format(": unset {}", store->second.origin) : ""));
     }
-    if (scheduler != level.end()) {
+    if (names_scheduler) {
       ASSIGN_OR_RETURN(settings.scheduler, NormalAddress(scheduler->second));
       settings.scheduler_named = true;
       settings.in_force.push_back(InForce(levels, "scheduler", settings.scheduler));
       settings.in_force.push_back(Excluded(levels, "store", scheduler->second.origin));
       return absl::OkStatus();
     }
-    if (store != level.end()) {
+    if (names_store) {
       if (store->second.text.empty()) {
         return UsageError(fmt::format("{}: no file named", store->second.origin));
       }
@@ -214,7 +190,7 @@ absl::Status ApplyPlace(const Levels& levels, const Environment& environment, Se
 }
 
 absl::Status ApplyColor(const Levels& levels, const Environment& environment, Settings& settings) {
-  const std::optional<Value> value = StrongestOf(levels, "color");
+  const std::optional<SettingValue> value = StrongestOf(levels, "color");
   const std::string choice = value.has_value() ? value->text : "auto";
   if (choice != "auto" && choice != "always" && choice != "never") {
     return UsageError(fmt::format("{}: unknown choice '{}'", value->origin, Printable(choice)),
@@ -237,13 +213,13 @@ void ApplyCredentials(const Levels& levels, const Environment& environment, Sett
   access::CredentialFiles& files = settings.credentials;
   for (const auto& [name, path] : {std::pair("ca", &files.ca), std::pair("certificate", &files.certificate), std::pair("key", &files.key),
                                    std::pair("token_file", &files.token_file)}) {
-    if (const std::optional<Value> value = StrongestOf(levels, name); value.has_value()) *path = FromHome(value->text, environment);
+    if (const std::optional<SettingValue> value = StrongestOf(levels, name); value.has_value()) *path = FromHome(value->text, environment);
     settings.in_force.push_back(InForce(levels, name, *path));
   }
   SettingInForce shown{.name = "token", .value = "", .source = settings.in_force.back().source};  // That of token_file, which excludes it.
   // The token itself has no flag, which every process could see, and no line in a file that is not its own.
   if (const std::string token = environment.variable(kTokenVariable); !token.empty()) {
-    if (levels.front().contains("token_file")) {
+    if (IsTyped(levels, "token_file")) {
       shown.passed_over = {kTokenVariable};
     } else {
       files.token = token;
@@ -266,12 +242,12 @@ void NoteOthers(const GlobalFlags& flags, const Environment& environment, Settin
 
 absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environment& environment) {
   Settings settings;
-  ASSIGN_OR_RETURN(Level from_file, FromFile(environment, settings.config_file));
-  const Levels levels = {FromFlags(flags), FromVariables(environment), std::move(from_file)};
+  ASSIGN_OR_RETURN(settings.config_file, ReadConfigFile(environment));
+  Levels levels = {{.values = FromFlags(flags), .typed = true}, {.values = FromVariables(environment)}, {.values = settings.config_file.settings}};
   settings.quiet = flags.quiet;
-  settings.place_by_flag = flags.scheduler.has_value() || flags.store.has_value();
+  RETURN_IF_ERROR(ApplyContext(settings.config_file, levels, settings));
   RETURN_IF_ERROR(ApplyPlace(levels, environment, settings));
-  if (const std::optional<Value> output = StrongestOf(levels, "output"); output.has_value()) {
+  if (const std::optional<SettingValue> output = StrongestOf(levels, "output"); output.has_value()) {
     ASSIGN_OR_RETURN(settings.format, FormatOf(*output));
     settings.format_by_flag = flags.output.has_value();
   }

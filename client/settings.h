@@ -1,11 +1,12 @@
-// Which scheduler, which store, which output: flag, else LONGREACH_*, else ~/.config/longreach/config.yaml,
-// else default.
+// Which scheduler, which store, which output: flag, else LONGREACH_*, else ~/.config/longreach/config.yaml, of which a context
+// comes first, else default. A context that is named by its flag comes before the environment.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "client/config_file.h"
 #include "client/environment.h"
 #include "client/output/grid.h"
 #include "proto/access/credentials.h"
@@ -18,6 +19,7 @@ inline constexpr const char* kDefaultStore = "longreach.db";
 
 // As given on the command line.
 struct GlobalFlags {
+  std::optional<std::string> context;
   std::optional<std::string> scheduler;
   std::optional<std::string> store;
   std::optional<std::string> output;
@@ -33,7 +35,7 @@ struct GlobalFlags {
 struct SettingInForce {
   std::string name;   // As the config file has it.
   std::string value;  // As commands take it; empty: none. Of a token, only that there is one.
-  // "--scheduler", "LONGREACH_SCHEDULER", or a place in the config file, PATH:LINE:COLUMN. Nobody: kDefaultSource. What has no value because something
+  // "--scheduler", "LONGREACH_SCHEDULER", or a place in the config file, PATH:LINE:COLUMN, and behind it " (context NAME)" within one. Nobody: kDefaultSource. What has no value because something
   // that excludes it is set has that one's.
   std::string source = {};
   std::vector<std::string> passed_over = {};  // The others that say something of it, which do not count; the strongest first.
@@ -42,20 +44,16 @@ struct SettingInForce {
 inline constexpr const char* kDefaultSource = "default";
 inline constexpr const char* kSecretIsSet = "set";
 
-struct ConfigFile {
-  std::string path;     // Empty: neither XDG_CONFIG_HOME nor HOME says where it would be.
-  bool exists = false;  // Or may do so, where its folder cannot be looked into.
-  bool read = false;
-};
-
 struct Settings {
+  std::string context;  // Empty: none.
+  bool context_by_flag = false;
   // host:port or unix:PATH.
   std::string scheduler = kDefaultScheduler;
   // Somebody named a scheduler (or a store); otherwise `run` and `plan` bring their own.
   bool scheduler_named = false;
   // A file, for an embedded scheduler; empty: none named. Never set together with scheduler_named.
   std::string store;
-  // It was named on the command line, for this one command.
+  // Either was named on the command line, by itself or by a context, for this one command.
   bool place_by_flag = false;
   // Paths, and the token of the environment.
   access::CredentialFiles credentials{};
@@ -70,8 +68,8 @@ struct Settings {
   ConfigFile config_file;
 };
 
-// INVALID_ARGUMENT: a value that is not admitted, with where it came from; --scheduler together with
-// --store; a config file that cannot be read.
+// INVALID_ARGUMENT: a value that is not admitted, with where it came from; --scheduler together with --store; a context that is not
+// there; what ReadConfigFile() refuses.
 absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environment& environment);
 
 }  // namespace longreach::client

@@ -218,6 +218,7 @@ class Completer {
       for (const FieldNote& note : FieldNotes()) Add(note.path, note.type);
     }
     if (what == "FILE" || what == "PATH" || what == "OTHER" || what == "ADDR" || what == "DIR") lines_.emplace_back(":files");
+    if (what == "CONTEXT") OfferContexts();
     if (what == "FORMAT") OfferAll({"table", "json", "csv", "markdown", "latex"});
     if (what == "WHEN") OfferAll({"auto", "always", "never"});
     if (what == "AXIS" || what == "AXIS[,AXIS...]") {
@@ -236,6 +237,15 @@ class Completer {
 
   void OfferAll(const std::vector<std::string>& words) {
     for (const std::string& word : words) Add(word);
+  }
+
+  // With the place that each names.
+  void OfferContexts() {
+    for (const auto& [name, settings] : session_.settings().config_file.contexts) {
+      const auto scheduler = settings.find("scheduler");
+      const auto store = settings.find("store");
+      Add(name, scheduler != settings.end() ? Printable(scheduler->second.text) : store != settings.end() ? Printable(store->second.text) : "");
+    }
   }
 
   void OfferSpecs() {

@@ -45,6 +45,8 @@ std::string SentenceOf(const ConfigFile& file) {
                      file.read ? "" : file.exists ? ", which cannot be read and is passed over" : ", which is not there");
 }
 
+std::string ContextsSentence(const ConfigFile& file) { return fmt::format("contexts: {}", Join(file.ContextNames(), ", ")); }
+
 class Config final : public Command {
  public:
   CommandInfo Info() const override {
@@ -52,8 +54,10 @@ class Config final : public Command {
         .group = kGroupMaintain,
         .summary = "Say which settings of this program are in force, and where each comes from: show",
         .details =
-            "SOURCE is a flag, a variable of the environment, a place in the config file (PATH:LINE:COLUMN) or 'default', and PASSED OVER\n"
-            "what else says something of the setting: a flag wins over the environment, and that over the file. Of scheduler and\n"
+            "SOURCE is a flag, a variable of the environment, a place in the config file (PATH:LINE:COLUMN, and the context that it is\n"
+            "in) or 'default', and PASSED OVER what else says something of the setting: a flag wins over the environment, and that over\n"
+            "the file, in which the context in force wins over the rest; one named with --context wins over the environment too.\n"
+            "Above the settings stands which contexts the file has. Of scheduler and\n"
             "store one is in force, and so of token and token_file: the other has no value, and the same source. A token itself is\n"
             "never shown; 'set' says that there is one. No scheduler is asked and no store is opened. What longreach-scheduler and\n"
             "longreach-worker take from the environment, as LONGREACH_DATA, is not among these: their --help has it. Variables that\n"
@@ -61,6 +65,7 @@ class Config final : public Command {
         .examples =
             "longreach config show\n"
             "longreach config show --store other.db\n"
+            "longreach config show --context cluster\n"
             "longreach config show -o json",
         .more_formats = kAllFormats};
   }
@@ -77,12 +82,14 @@ class Config final : public Command {
     const std::vector<UnknownVariable> unknown = UnknownVariables(session.environment().variable_names());
     if (session.json()) {
       session.out() << JsonDocument({{"config_file", fmt::format("{{\"path\":{},\"exists\":{},\"read\":{}}}", JsonText(file.path), file.exists, file.read)},
+                                     {"contexts", CellOfWords(file.ContextNames(), /*json=*/true).value},
                                      {"settings", GridAsJson(grid)},
                                      {"unknown_variables", GridAsJson(VariablesGrid(unknown))}});
       return kDone;
     }
     // Other formats have no place for it.
     std::vector<std::string> sentences = {SentenceOf(file)};
+    if (!file.contexts.empty()) sentences.push_back(ContextsSentence(file));
     for (const UnknownVariable& one : unknown) sentences.push_back(fmt::format("{}: {}", WhatIsUnknown(one), AdviceOn(one)));
     for (const std::string& sentence : sentences) {
       if (settings.format == Format::kTable) session.out() << sentence << "\n";

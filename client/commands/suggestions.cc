@@ -22,6 +22,9 @@ bool AsksAStore(std::string_view command) {
          command.find("--scheduler") == command.npos;
 }
 
+// Of one that was typed: another may hold without it, with credentials that do not belong there.
+std::string ContextFlag(const Settings& settings) { return settings.context_by_flag ? " --context " + settings.context : ""; }
+
 }  // namespace
 
 std::string ShellWord(std::string_view text) {
@@ -44,11 +47,12 @@ std::vector<std::pair<std::string_view, std::string>> CredentialFlags(const Sett
 }
 
 std::string WhereFlags(const Settings& settings) {
-  if (!settings.store.empty()) return " --store " + ShellWord(settings.store);
+  const std::string context = ContextFlag(settings);
+  if (!settings.store.empty()) return context + " --store " + ShellWord(settings.store);
   // A scheduler named by the environment or the config file is found again without a flag, but a flag does
   // no harm.
-  if (!settings.scheduler_named) return "";
-  std::string flags = " --scheduler " + ShellWord(settings.scheduler);
+  if (!settings.scheduler_named) return context;
+  std::string flags = context + " --scheduler " + ShellWord(settings.scheduler);
   for (const auto& [name, value] : CredentialFlags(settings)) flags += fmt::format(" {} {}", name, ShellWord(value));
   return flags;
 }
@@ -56,7 +60,7 @@ std::string WhereFlags(const Settings& settings) {
 std::string WhereFlags(Session& session) {
   // One that is not there yet was looked into as an empty one in memory.
   const bool on_disk = !session.store().empty() && session.store() != ":memory:";
-  return on_disk ? " --store " + ShellWord(session.store()) : WhereFlags(session.settings());
+  return on_disk ? ContextFlag(session.settings()) + " --store " + ShellWord(session.store()) : WhereFlags(session.settings());
 }
 
 std::string WorkerToStart(const Settings& settings) {

@@ -16,6 +16,8 @@ constexpr std::chrono::seconds kIdle{1};
 // As flags, so that neither the environment nor a config file says otherwise.
 std::vector<std::string> Words(const Settings& settings, const std::string& address) {
   std::vector<std::string> words = {"--scheduler=" + address};
+  // Else another one might hold there, with credentials where this one has none. One that nobody typed is found there again.
+  if (settings.context_by_flag) words.push_back("--context=" + settings.context);
   if (!settings.store.empty()) return words;
   for (const auto& [name, value] : CredentialFlags(settings)) words.push_back(fmt::format("{}={}", name, value));
   return words;

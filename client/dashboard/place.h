@@ -21,7 +21,7 @@ class Place {
   struct Door {
     Door(const Environment& environment, const Settings& settings) : session(environment, settings) {}
     Session session;
-    std::vector<std::string> words;  // "--scheduler", its address, and the credentials of the dashboard's own command line.
+    std::vector<std::string> words;  // "--scheduler", its address, and the context and credentials of the dashboard's own command line.
   };
   // Errors are those of every command: no scheduler there, no such store, a store that another holds.
   absl::StatusOr<std::shared_ptr<Door>> Enter();

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -207,6 +208,16 @@ TEST(CompletionTest, OffersSweepsOfTheStoreThatTheEnvironmentNames) {
   std::filesystem::resize_file(store, uintmax_t{200} << 20);
   EXPECT_EQ(completed(), "last\tThe newest sweep\n") << "a copy would take too long";
   EXPECT_FALSE(std::filesystem::exists(calls));
+}
+
+TEST(CompletionTest, OffersTheContextsOfTheConfigFileWithTheirPlaces) {
+  const TempFolder home;
+  std::filesystem::create_directories(home.path() / "longreach");
+  home.Write("longreach/config.yaml", "contexts:\n  laptop: {store: ~/b1.db}\n  cluster: {scheduler: head, token_file: secret.token}\n  plain: {color: never}\n");
+  const std::map<std::string, std::string> variables = {{"XDG_CONFIG_HOME", home.path().string()}};
+
+  EXPECT_EQ(RunCommandLine({"__complete", "--", "sweeps", "--context", ""}, variables).out, "laptop\t~/b1.db\ncluster\thead\nplain\n");
+  EXPECT_EQ(RunCommandLine({"__complete", "--", "--context", "c"}, variables).out, "cluster\thead\n");
 }
 
 TEST(CompletionTest, EachShellHasAScriptThatAsksTheProgram) {

@@ -51,12 +51,12 @@ TEST_F(ConfigCommandTest, JsonHasEverySettingOnceInOneOrder) {
   EXPECT_EQ(shown["config_file"], (nlohmann::json{{"path", file()}, {"exists", true}, {"read", true}}));
   std::vector<std::string> names;
   for (const nlohmann::json& one : shown["settings"]) names.push_back(one["name"]);
-  EXPECT_THAT(names, ElementsAre("scheduler", "store", "output", "color", "ca", "certificate", "key", "token_file", "token", "quiet", "python"));
-  EXPECT_EQ(shown["settings"][0], (nlohmann::json{{"name", "scheduler"}, {"value", "other:2"}, {"source", "LONGREACH_SCHEDULER"}, {"passed_over", nlohmann::json::array({file() + ":1:12"})}}));
-  EXPECT_EQ(shown["settings"][1]["value"], nullptr);
-  EXPECT_EQ(shown["settings"][1]["source"], "LONGREACH_SCHEDULER");
-  EXPECT_EQ(shown["settings"][1]["passed_over"], nlohmann::json::array());
-  EXPECT_EQ(shown["settings"][2]["source"], file() + ":2:9");
+  EXPECT_THAT(names, ElementsAre("context", "scheduler", "store", "output", "color", "ca", "certificate", "key", "token_file", "token", "quiet", "python"));
+  EXPECT_EQ(shown["settings"][1], (nlohmann::json{{"name", "scheduler"}, {"value", "other:2"}, {"source", "LONGREACH_SCHEDULER"}, {"passed_over", nlohmann::json::array({file() + ":1:12"})}}));
+  EXPECT_EQ(shown["settings"][2]["value"], nullptr);
+  EXPECT_EQ(shown["settings"][2]["source"], "LONGREACH_SCHEDULER");
+  EXPECT_EQ(shown["settings"][2]["passed_over"], nlohmann::json::array());
+  EXPECT_EQ(shown["settings"][3]["source"], file() + ":2:9");
 }
 
 TEST_F(ConfigCommandTest, EveryOptionForAllCommandsIsASetting) {
@@ -71,7 +71,7 @@ TEST_F(ConfigCommandTest, EveryOptionForAllCommandsIsASetting) {
       ++options;
     }
   }
-  EXPECT_EQ(options, 9);
+  EXPECT_EQ(options, 10);
 }
 
 TEST_F(ConfigCommandTest, VariablesThatMeanNothingAreNamedWithThoseThatMayBeMeant) {
@@ -115,10 +115,28 @@ TEST_F(ConfigCommandTest, PeopleAreToldTheConfigFileToo) {
 TEST_F(ConfigCommandTest, OtherFormatsHaveTheSettingsAlone) {
   WriteConfig("store: b1.db\n");
   const Outcome csv = Show({"-o", "csv", "--store", "b2.db"});
-  EXPECT_THAT(csv.out, StartsWith("name,value,source,passed_over\nscheduler,,'--store,\nstore,b2.db,'--store," + file() + ":1:8\n"));
+  EXPECT_THAT(csv.out, StartsWith("name,value,source,passed_over\ncontext,,default,\nscheduler,,'--store,\nstore,b2.db,'--store," + file() + ":1:8\n"));
   EXPECT_THAT(csv.err, HasSubstr("config file: " + file() + "\n"));
   EXPECT_EQ(Show({"-o", "csv", "-q"}).err, "");
   EXPECT_THAT(Show({"-o", "markdown"}).out, StartsWith("| NAME | VALUE | SOURCE | PASSED OVER |\n"));
+}
+
+TEST_F(ConfigCommandTest, ContextsAreListedAndTheOneThatHoldsIsNamed) {
+  WriteConfig("contexts:\n  laptop: {store: b1.db}\n  cluster:\n    scheduler: head:1\n");
+  const Outcome people = Show({"--context", "cluster"});
+  EXPECT_EQ(people.code, kDone) << people.err;
+  EXPECT_THAT(people.out, StartsWith("config file: " + file() + "\ncontexts: laptop, cluster\nNAME "));
+  EXPECT_THAT(people.out, HasSubstr(file() + ":4:16 (context cluster)"));
+  EXPECT_THAT(Show({"-o", "csv"}).err, HasSubstr("contexts: laptop, cluster\n"));
+
+  const nlohmann::json shown = nlohmann::json::parse(Show({"-o", "json"}, {{"LONGREACH_CONTEXT", "laptop"}}).out);
+  EXPECT_EQ(shown["contexts"], (nlohmann::json{"laptop", "cluster"}));
+  EXPECT_EQ(shown["settings"][0], (nlohmann::json{{"name", "context"}, {"value", "laptop"}, {"source", "LONGREACH_CONTEXT"}, {"passed_over", nlohmann::json::array()}}));
+  EXPECT_EQ(nlohmann::json::parse(RunCommandLine({"config", "show", "-o", "json"}).out)["contexts"], nlohmann::json::array());
+
+  const Outcome wrong = Show({"--context", "clutser", "-o", "json"});
+  EXPECT_EQ(wrong.code, kUsage);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean 'cluster'?"));
 }
 
 TEST_F(ConfigCommandTest, ATokenIsNeverShown) {

@@ -183,6 +183,147 @@ TEST_F(ConfigFileTest, AnEmptyFileSetsNothing) {
   EXPECT_TRUE(Resolve({}, {{"HOME", home()}}).ok());
 }
 
+class ContextTest : public ConfigFileTest {
+ protected:
+  static constexpr const char* kTwo =
+      "context: laptop\n"
+      "scheduler: aside:1\n"
+      "ca: aside.crt\n"
+      "output: csv\n"
+      "contexts:\n"
+      "  laptop: {store: ~/b1.db}\n"
+      "  cluster:\n"
+      "    scheduler: head\n"
+      "    ca: ~/ca.crt\n"
+      "    token_file: cluster.token\n";
+  std::string file() const { return home() + "/.config/longreach/config.yaml"; }
+  std::string Refusal(const std::string& text, const GlobalFlags& flags = {}, std::map<std::string, std::string> variables = {}) {
+    WriteConfig(text);
+    variables["HOME"] = home();
+    const auto settings = Resolve(flags, variables);
+    EXPECT_EQ(ExitCodeOf(settings.status()), kUsage);
+    return FormatError(settings.status());
+  }
+  static GlobalFlags Typed(const std::string& context) {
+    GlobalFlags flags;
+    flags.context = context;
+    return flags;
+  }
+};
+
+TEST_F(ContextTest, TheFilesOwnWinsOverWhatStandsBesideIt) {
+  WriteConfig(kTwo);
+  const auto settings = Resolve({}, {{"HOME", home()}});
+
+  EXPECT_EQ(Said(settings, "context"), "laptop by " + file() + ":1:10");
+  EXPECT_EQ(Said(settings, "store"), home() + "/b1.db by " + file() + ":6:19 (context laptop)");
+  EXPECT_EQ(Said(settings, "scheduler"), " by " + file() + ":6:19 (context laptop), over " + file() + ":2:12");
+  EXPECT_EQ(Said(settings, "ca"), "aside.crt by " + file() + ":3:5") << "which it leaves out";
+  EXPECT_EQ(Said(settings, "output"), "csv by " + file() + ":4:9");
+  EXPECT_EQ(settings->store, home() + "/b1.db");
+  EXPECT_FALSE(settings->scheduler_named);
+  EXPECT_EQ(settings->context, "laptop");
+  EXPECT_FALSE(settings->context_by_flag);
+  EXPECT_FALSE(settings->place_by_flag);
+  EXPECT_THAT(settings->config_file.ContextNames(), ::testing::ElementsAre("laptop", "cluster"));
+}
+
+TEST_F(ContextTest, ItsFlagWinsOverItsVariableAndThatOverTheFile) {
+  WriteConfig(kTwo);
+  const auto by_variable = Resolve({}, {{"HOME", home()}, {"LONGREACH_CONTEXT", "cluster"}});
+  EXPECT_EQ(Said(by_variable, "context"), "cluster by LONGREACH_CONTEXT, over " + file() + ":1:10");
+  EXPECT_EQ(by_variable->scheduler, "head:7070");
+  EXPECT_TRUE(by_variable->scheduler_named);
+  EXPECT_EQ(by_variable->store, "");
+  EXPECT_EQ(by_variable->credentials.ca, home() + "/ca.crt");
+
+  const auto by_flag = Resolve(Typed("laptop"), {{"HOME", home()}, {"LONGREACH_CONTEXT", "cluster"}});
+  EXPECT_EQ(Said(by_flag, "context"), "laptop by --context, over LONGREACH_CONTEXT, over " + file() + ":1:10");
+  EXPECT_EQ(by_flag->store, home() + "/b1.db");
+  EXPECT_TRUE(by_flag->context_by_flag);
+  EXPECT_TRUE(by_flag->place_by_flag) << "the context that was typed names it";
+}
+
+TEST_F(ContextTest, ASingleFlagWinsOverAnyContext) {
+  WriteConfig(kTwo);
+  GlobalFlags flags = Typed("cluster");
+  flags.scheduler = "other:3";
+
+  const auto settings = Resolve(flags, {{"HOME", home()}});
+
+  EXPECT_EQ(Said(settings, "scheduler"), "other:3 by --scheduler, over " + file() + ":8:16 (context cluster), over " + file() + ":2:12");
+  EXPECT_EQ(settings->credentials.ca, home() + "/ca.crt") << "all else is the context's";
+  flags = {};
+  flags.store = "b2.db";
+  EXPECT_EQ(Resolve(flags, {{"HOME", home()}})->store, "b2.db");
+}
+
+// What is typed for one command is closer than what a shell was told once.
+TEST_F(ContextTest, OnlyOneThatIsTypedWinsOverTheEnvironment) {
+  WriteConfig(kTwo);
+  const std::map<std::string, std::string> variables = {{"HOME", home()}, {"LONGREACH_SCHEDULER", "env:2"}, {"LONGREACH_CERTIFICATE", "env.crt"}};
+
+  const auto typed = Resolve(Typed("cluster"), variables);
+  EXPECT_EQ(Said(typed, "scheduler"), "head:7070 by " + file() + ":8:16 (context cluster), over LONGREACH_SCHEDULER, over " + file() + ":2:12");
+  EXPECT_EQ(typed->credentials.certificate, "env.crt") << "which the context leaves out";
+  EXPECT_EQ(Resolve(Typed("laptop"), variables)->store, home() + "/b1.db") << "and not the scheduler of the environment";
+
+  std::map<std::string, std::string> both = variables;
+  both["LONGREACH_CONTEXT"] = "cluster";
+  EXPECT_EQ(Said(Resolve({}, both), "scheduler"), "env:2 by LONGREACH_SCHEDULER, over " + file() + ":8:16 (context cluster), over " + file() + ":2:12");
+  EXPECT_EQ(Resolve({}, variables)->scheduler, "env:2");
+}
+
+TEST_F(ContextTest, ATokenOfTheEnvironmentGivesWayToOneThatIsTyped) {
+  WriteConfig(kTwo);
+  const std::map<std::string, std::string> variables = {{"HOME", home()}, {"LONGREACH_TOKEN", "longreach_1"}};
+
+  const auto typed = Resolve(Typed("cluster"), variables);
+  EXPECT_EQ(typed->credentials.token, "");
+  EXPECT_EQ(typed->credentials.token_file, "cluster.token");
+  EXPECT_EQ(Said(typed, "token"), " by " + file() + ":10:17 (context cluster), over LONGREACH_TOKEN");
+
+  std::map<std::string, std::string> chosen = variables;
+  chosen["LONGREACH_CONTEXT"] = "cluster";
+  EXPECT_EQ(Resolve({}, chosen)->credentials.token, "longreach_1");
+}
+
+TEST_F(ContextTest, AnEmptyValueTakesAwayWhatStandsBesideIt) {
+  WriteConfig("ca: ca.crt\ntoken_file: a.token\ncontext: here\ncontexts:\n  here: {scheduler: 'localhost:7071', ca: '', token_file: ''}\n");
+  const auto settings = Resolve({}, {{"HOME", home()}});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->credentials.ca, "");
+  EXPECT_EQ(settings->credentials.token_file, "");
+}
+
+TEST_F(ContextTest, OneThatIsNotThereIsRefusedWithThoseThatAre) {
+  EXPECT_EQ(Refusal(kTwo, Typed("clutser")), "error: --context: there is no context 'clutser'\n  did you mean 'cluster'? there are: laptop, cluster\n");
+  EXPECT_THAT(Refusal(kTwo, {}, {{"LONGREACH_CONTEXT", "x"}}), HasSubstr("error: LONGREACH_CONTEXT: there is no context 'x'\n  there are: laptop, cluster\n"));
+  EXPECT_THAT(Refusal("context: x\n"), HasSubstr("config.yaml:1:10: there is no context 'x'\n  they stand below 'contexts:' in " + file() + ", which has none\n"));
+  EXPECT_THAT(Refusal(kTwo, Typed("")), HasSubstr("--context: there is no context ''"));
+  EXPECT_THAT(FormatError(Resolve(Typed("x"), {}).status()), HasSubstr("neither XDG_CONFIG_HOME nor HOME"));
+}
+
+TEST_F(ContextTest, MistakesInOneHaveAPlaceWhetherItHoldsOrNot) {
+  EXPECT_THAT(Refusal("contexts:\n  far:\n    shceduler: x:1\n"), HasSubstr("config.yaml:3:5: unknown setting 'shceduler' (context far)\n  did you mean 'scheduler'?"));
+  EXPECT_THAT(Refusal("contexts:\n  far: {context: x}\n"), HasSubstr("config.yaml:2:9: unknown setting 'context' (context far)"));
+  EXPECT_THAT(Refusal("contexts:\n  far: {token: longreach_5ec2e7}\n"), ::testing::Not(HasSubstr("5ec2e7")));
+  EXPECT_THAT(Refusal("contexts:\n  far: {scheduler: [a]}\n"), HasSubstr("config.yaml:2:20: scheduler: expected one value (context far)"));
+  EXPECT_THAT(Refusal("contexts:\n  far: head:7070\n"), HasSubstr("config.yaml:2:8: context far: expected 'setting: value' lines"));
+  EXPECT_THAT(Refusal("contexts: [far]\n"), HasSubstr("config.yaml:1:11: contexts: expected 'NAME: {setting: value}' lines"));
+  EXPECT_THAT(Refusal("contexts:\n  far away: {}\n"), HasSubstr("config.yaml:2:3: 'far away' is no name for a context"));
+  EXPECT_THAT(Refusal("contexts:\n  -far: {}\n"), HasSubstr("'-far' is no name for a context"));
+  EXPECT_THAT(Refusal("contxts:\n  far: {}\n"), HasSubstr("unknown setting 'contxts'\n  did you mean 'contexts'?"));
+}
+
+TEST_F(ContextTest, WhatOneSaysIsCheckedWhereItHolds) {
+  const std::string text = "contexts:\n  both: {scheduler: a:1, store: b.db}\n  wrong: {scheduler: a:port}\n  none:\n";
+  EXPECT_THAT(Refusal(text, Typed("both")), HasSubstr("config.yaml:2:21 (context both) and " + file() + ":2:33 (context both) exclude each other"));
+  EXPECT_THAT(Refusal(text, Typed("wrong")), HasSubstr("config.yaml:3:22 (context wrong): 'a:port' has no port"));
+  EXPECT_TRUE(Resolve(Typed("none"), {{"HOME", home()}}).ok()) << "it says nothing";
+  EXPECT_TRUE(Resolve({}, {{"HOME", home()}}).ok());
+}
+
 TEST(SettingsTest, RefusesASchedulerTogetherWithAStore) {
   GlobalFlags flags;
   flags.scheduler = "a:1";

@@ -49,5 +49,18 @@ TEST(SuggestionsTest, OfAStoresSchedulerCommandsNameTheStore) {
   EXPECT_EQ(WithFlags(sentence, of_store), "There is none; start one with 'longreach run SPEC --store /srv/b1.db'. 'longreach logs 1f3a --store /srv/b1.db' shows more.");
 }
 
+// Without it another context might hold, with credentials that do not belong there.
+TEST(SuggestionsTest, AContextThatWasTypedIsPartOfTheCommand) {
+  Settings settings;
+  settings.scheduler = "head:7070";
+  settings.scheduler_named = true;
+  settings.context = "cluster";
+  EXPECT_EQ(WhereFlags(settings), " --scheduler head:7070") << "it is found again";
+  settings.context_by_flag = true;
+  EXPECT_EQ(WhereFlags(settings), " --context cluster --scheduler head:7070");
+  settings.store = "b1.db";
+  EXPECT_EQ(WhereFlags(settings), " --context cluster --store b1.db");
+}
+
 }  // namespace
 }  // namespace longreach::client

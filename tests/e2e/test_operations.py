@@ -82,8 +82,9 @@ def test_every_command_of_the_page_works(home):
     harness.check_ledger(home, machine.folder / "b1.db")
 
 
-def test_the_page_has_commands_and_no_other_blocks():
-    assert len(BLOCKS) >= 10 and PAGE.count("```") == 2 * len(BLOCKS)
+def test_the_page_has_commands_a_config_file_and_no_other_blocks():
+    # The file is read in test_contexts.py.
+    assert len(BLOCKS) >= 10 and PAGE.count("```yaml\n") == 1 and PAGE.count("```") == 2 * (len(BLOCKS) + 1)
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`(--[a-z-]+)", PAGE))))

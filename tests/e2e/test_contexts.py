@@ -1,0 +1,86 @@
+"""Names for several schedulers and stores in the client's config file."""
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import harness
+from harness import BIN, Scheduler, run_cli
+from security import Certificates, tls_scheduler
+
+
+def client(home, *arguments, **variables):
+    return harness.Finished(subprocess.run([BIN / "longreach", *map(str, arguments)], env={**home.environment(), **variables}, cwd=home.path,
+                                           capture_output=True, text=True, timeout=harness.PATIENCE_S))
+
+
+def write_config(home, text):
+    folder = home.path / "config/longreach"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(text)
+    return folder / "config.yaml"
+
+
+def names_of_sweeps(ended):
+    assert ended.code == 0, ended
+    return [sweep["name"] for sweep in ended.json()["sweeps"]]
+
+
+def test_a_name_stands_for_a_scheduler_with_what_it_is_shown(home):
+    """Of two schedulers one speaks TLS: credentials of one would be wrong for the other."""
+    certificates = Certificates(home)
+    cluster, laptop = tls_scheduler(home, certificates), Scheduler(home, store="near.db")
+    write_config(home, f"""context: laptop
+contexts:
+  laptop:
+    scheduler: {laptop.address}
+  cluster:
+    scheduler: {cluster.address}
+    ca: {certificates["ca.crt"]}
+    certificate: {certificates["client.crt"]}
+    key: {certificates["client.key"]}
+""")
+    for context, name in (("cluster", "far"), ("laptop", "near")):
+        submitted = client(home, "submit", "noop", "--set", f"name={name}", "--set", "seed=0", "--context", context)
+        assert submitted.code == 0, submitted
+    assert names_of_sweeps(client(home, "sweeps", "-o", "json")) == ["near"], "the file's own"
+    assert names_of_sweeps(client(home, "sweeps", "-o", "json", LONGREACH_CONTEXT="cluster")) == ["far"]
+    assert names_of_sweeps(client(home, "sweeps", "-o", "json", "--context", "laptop", LONGREACH_CONTEXT="cluster")) == ["near"]
+    assert names_of_sweeps(client(home, "sweeps", "-o", "json", "--context", "cluster", LONGREACH_SCHEDULER=laptop.address)) == ["far"]
+    assert names_of_sweeps(client(home, "sweeps", "-o", "json", LONGREACH_CONTEXT="cluster", LONGREACH_SCHEDULER=laptop.address)) == ["near"], "one variable beside the other"
+
+
+def test_config_show_says_of_which_context_a_value_is(home):
+    config = write_config(home, "contexts:\n  laptop: {store: b1.db}\n  cluster:\n    scheduler: head\n    token_file: cluster.token\n")
+    shown = client(home, "config", "show", "-o", "json", "--context", "cluster", LONGREACH_TOKEN="longreach_5ec2e7")
+    assert shown.code == 0 and "5ec2e7" not in shown.out, shown
+    said = json.loads(shown.out)
+    settings = {one["name"]: (one["value"], one["source"], one["passed_over"]) for one in said["settings"]}
+    assert said["contexts"] == ["laptop", "cluster"]
+    assert settings["context"] == ("cluster", "--context", [])
+    assert settings["scheduler"] == ("head:7070", f"{config}:4:16 (context cluster)", [])
+    assert settings["token_file"] == ("cluster.token", f"{config}:5:17 (context cluster)", [])
+    assert settings["token"] == (None, f"{config}:5:17 (context cluster)", ["LONGREACH_TOKEN"])
+
+
+def test_the_file_of_the_page_is_read_as_the_page_says(home):
+    page = (Path(__file__).resolve().parents[2] / "docs/OPERATIONS.md").read_text()
+    write_config(home, re.search(r"```yaml\n(.*?)```", page, re.DOTALL).group(1))
+
+    def values(*flags):
+        shown = client(home, "config", "show", "-o", "json", *flags)
+        assert shown.code == 0, shown
+        return {one["name"]: one["value"] for one in shown.json()["settings"]}
+
+    own, cluster = values(), values("--context", "cluster")
+    assert own["context"] == "laptop" and own["store"] == f"{home.path}/b1.db" and own["ca"] is None
+    assert cluster["scheduler"] == "scheduler.example.org:7070" and cluster["key"] == f"{home.path}/certs/client.key" and cluster["store"] is None
+    assert own["output"] == cluster["output"] == "json", "the flag's"
+
+
+def test_a_context_that_is_not_there_is_refused_with_those_that_are(home):
+    write_config(home, "contexts:\n  laptop: {store: b1.db}\n  cluster: {scheduler: head}\n")
+    refused = run_cli(home, "sweeps", "--context", "clutser")
+    assert refused.code == 2 and "--context: there is no context 'clutser'" in refused.err, refused
+    assert "did you mean 'cluster'?" in refused.err and "laptop, cluster" in refused.err, refused
+    assert not (home.path / "b1.db").exists()
