@@ -43,9 +43,10 @@ absl::StatusOr<bool> StillGets(sql::Connection& db, const store::WorkerRow& work
 absl::StatusOr<std::vector<core::WorkerFact>> WorkerFacts(sql::Connection& db, const core::Needs& needs, int64_t job,
                                                           const LiveBoard::State& live) {
   ASSIGN_OR_RETURN(std::vector<store::WorkerRow> workers, WorkersThere(db, live));
+  const AttemptsByWorker attempts = GroupByWorker(live);
   std::vector<core::WorkerFact> facts;
   for (const store::WorkerRow& row : workers) {
-    const v1::WorkerInfo info = ToWorkerInfo(row, live);
+    const v1::WorkerInfo info = ToWorkerInfo(row, live, attempts);
     core::WorkerFact& fact = facts.emplace_back(core::WorkerFact{.name = info.name(),
                                                                  .state = StateOf(row, live),
                                                                  .reason = info.reason(),

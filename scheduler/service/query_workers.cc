@@ -1,7 +1,11 @@
 #include "scheduler/service/query_workers.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "scheduler/service/replies.h"
 
@@ -17,14 +21,19 @@ absl::StatusOr<std::vector<store::WorkerRow>> WorkersThere(sql::Connection& db, 
 }
 
 absl::StatusOr<v1::ListWorkersResponse> ListWorkers(sql::Connection& db, const LiveBoard::State& live) {
-  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> rows, WorkersThere(db, live));
-  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> of_late, store::ListWorkers(db, kListedWhenGone));
-  for (store::WorkerRow& row : of_late) {
-    if (!live.workers.contains(row.id)) rows.push_back(std::move(row));
+  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> rows, store::ListWorkers(db, kListedWhenGone));
+  // Calls are written after some seconds only: one that is there may have called long ago by the store.
+  std::set<std::string> of_late;
+  for (const store::WorkerRow& row : rows) of_late.insert(row.id);
+  for (const auto& [id, seen_at] : live.workers) {
+    if (of_late.contains(id)) continue;
+    ASSIGN_OR_RETURN(std::optional<store::WorkerRow> row, store::FindWorker(db, id));
+    if (row) rows.push_back(*std::move(row));
   }
   std::ranges::sort(rows, {}, [](const store::WorkerRow& row) { return std::tie(row.name, row.id); });
+  const AttemptsByWorker attempts = GroupByWorker(live);
   v1::ListWorkersResponse response;
-  for (const store::WorkerRow& row : rows) *response.add_workers() = ToWorkerInfo(row, live);
+  for (const store::WorkerRow& row : rows) *response.add_workers() = ToWorkerInfo(row, live, attempts);
   return response;
 }
 

@@ -119,7 +119,13 @@ WorkerState StateOf(const store::WorkerRow& row, const LiveBoard::State& live) {
   return live.workers.contains(row.id) || live.awaited.contains(row.id) ? row.state : WorkerState::kGone;
 }
 
-v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live) {
+AttemptsByWorker GroupByWorker(const LiveBoard::State& live) {
+  AttemptsByWorker attempts;
+  for (const auto& attempt : live.attempts) attempts[attempt.second.worker].push_back(&attempt);
+  return attempts;
+}
+
+v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live, const AttemptsByWorker& attempts) {
   v1::WorkerInfo worker;
   worker.set_id(row.id);
   worker.set_name(row.name);
@@ -136,8 +142,8 @@ v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State&
     if (row.reason.empty()) worker.set_reason(fmt::format("{}last heard of at {}", awaited ? "not heard of since the scheduler started; " : "", ReadableTime(row.seen_at)));
     if (!awaited) return worker;  // What it had it may have until its lease runs out, and does not work on.
   }
-  for (const auto& [attempt, running] : live.attempts) {
-    if (running.worker == row.id) *worker.add_running() = ToRunningAttempt(attempt, running);
+  if (const auto own = attempts.find(row.id); own != attempts.end()) {
+    for (const auto* attempt : own->second) *worker.add_running() = ToRunningAttempt(attempt->first, attempt->second);
   }
   return worker;
 }

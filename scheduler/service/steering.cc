@@ -196,7 +196,8 @@ void Engine::SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> 
         effects.news.push_back(WorkerSteered(worker, request.drain(), by));
         ASSIGN_OR_RETURN(std::optional<store::WorkerRow> after, store::FindWorker(tx, worker.id));
         if (!after) return absl::InternalError("a worker's row is gone");
-        *reply = ToWorkerInfo(*after, board_.Read());
+        const LiveBoard::State live = board_.Read();
+        *reply = ToWorkerInfo(*after, live, GroupByWorker(live));
         return absl::OkStatus();
       },
       [reply, answer = std::move(answer)](const absl::Status& status) {

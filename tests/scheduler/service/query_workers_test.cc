@@ -91,6 +91,30 @@ TEST_F(QueryWorkersTest, AWorkerThatHasHadNoChanceToCallIsWhatItWas) {
   EXPECT_EQ(listed().workers(0).state(), "gone");
 }
 
+TEST_F(QueryWorkersTest, EachHasItsOwnAttemptsInTheirOrder) {
+  AddWorker("11111111-aaaa", "alpha");
+  AddWorker("22222222-bbbb", "beta");
+  for (const char* id : {"11111111-aaaa", "22222222-bbbb"}) board_.SetWorker(id, now_);
+  for (const int64_t attempt : {9, 4, 5, 8}) {
+    const bool odd = attempt % 2 == 1;
+    board_.Set(attempt, {.worker = odd ? "11111111-aaaa" : "22222222-bbbb", .worker_name = odd ? "alpha" : "beta", .task = "even_pairs", .encoding = "rope", .members = 1,
+                         .step = 3, .steps = 10, .phase = std::nullopt});
+  }
+  board_.Set(6, {.worker = "33333333-cccc", .worker_name = "not written yet", .task = "even_pairs", .encoding = "rope", .members = 1, .step = 3, .steps = 10, .phase = std::nullopt});
+
+  store::Snapshot snapshot = Read();
+  const absl::StatusOr<v1::ListWorkersResponse> response = ListWorkers(snapshot.db(), board_.Read());
+
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->workers_size(), 2);
+  std::vector<std::vector<uint32_t>> attempts;
+  for (const v1::WorkerInfo& worker : response->workers()) {
+    attempts.emplace_back();
+    for (const v1::RunningAttempt& one : worker.running()) attempts.back().push_back(static_cast<uint32_t>(one.attempt()));
+  }
+  EXPECT_THAT(attempts, ::testing::ElementsAre(::testing::ElementsAre(5u, 9u), ::testing::ElementsAre(4u, 8u)));
+}
+
 TEST_F(QueryWorkersTest, OneThatIsGoneIsListedForAWeekOfOthersCalls) {
   AddWorker("11111111-aaaa", "long gone");
   AddWorker("22222222-bbbb", "there all the time");  // Its calls since then are not written yet.
