@@ -20,11 +20,12 @@ class StatusCommand final : public Command {
   CommandInfo Info() const override {
     return {.group = kGroupLook,
             .summary = "Show how a sweep gets on",
-            .details = "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.\n"
+            .details = "SWEEP is a sweep's id, the beginning of one, its name, or 'last', which is\n"
+                       "meant without it; other sweeps that are open are then named too.\n"
                        "With '-o json' comes its whole specification too, which 'sweeps', 'watch' and what steers a sweep leave out.",
             .examples = "longreach status\nlongreach status table-b1 -o json"};
   }
-  void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, {.required = false}); }
+  void AddOptions(CLI::App& app) override { named_ = AddSweepArgument(app, sweep_, {.required = false}); }
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
@@ -54,6 +55,7 @@ class StatusCommand final : public Command {
       session.Say(fmt::format("'longreach jobs {} --state failed{}' shows which failed and why",
                               ShortId(sweep.id()), WhereFlags(session)));
     }
+    if (const std::string others = named_->count() == 0 ? OthersOpen(session, *connection, sweep) : ""; !others.empty()) session.Say(others);
     return kDone;
   }
 
@@ -80,6 +82,7 @@ class StatusCommand final : public Command {
   }
 
   std::string sweep_ = "last";
+  const CLI::Option* named_ = nullptr;
 };
 
 }  // namespace

@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "client/commands/listings.h"
+#include "client/commands/suggestions.h"
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/parts.h"
+#include "proto/base/text.h"
 #include "proto/catalog/usual_lengths.h"
 
 namespace longreach::client {
@@ -163,6 +165,24 @@ absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
   ASSIGN_OR_RETURN(const v1::Sweep after, Steer(*connection, sweep, action, priority));
   PrintSweep(session, after);
   return kDone;
+}
+
+std::string OthersOpen(Session& session, Connection& connection, const v1::Sweep& newest) {
+  constexpr size_t kNamed = 3;
+  if (session.settings().quiet || session.json()) return "";
+  constexpr std::chrono::seconds kPatience{5};  // It is said beside the answer, and must not be waited for.
+  const absl::StatusOr<v1::ListSweepsResponse> all = connection.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest(), kPatience);
+  if (!all.ok()) return "";
+  std::vector<std::string> open;
+  for (const v1::Sweep& other : all->sweeps()) {
+    // What is left of a cancelled one is other sweeps'.
+    if (other.id() != newest.id() && other.state() != "cancelled" && OpenJobs(other) > 0) open.push_back(Printable(other.name()));
+  }
+  if (open.empty()) return "";
+  const size_t count = open.size();
+  if (count > kNamed) open.resize(kNamed);
+  return fmt::format("sweep {} is the newest; {} {} open: {}{}; 'longreach sweeps{}' shows all of them", Printable(newest.name()), count,
+                     count == 1 ? "other is" : "others are", Join(open, ", "), count > kNamed ? ", ..." : "", WhereFlags(session));
 }
 
 absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::string& sweep) {

@@ -40,6 +40,10 @@ absl::StatusOr<v1::Sweep> SteerJobs(Connection& connection, const std::string& s
 absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
                                v1::SteerSweepRequest::Action action, int priority = 0);
 
+// Where nobody said which sweep is meant and the newest one is taken: that others are open too, so that its end is not taken for theirs. Empty: none is,
+// or nobody would read it.
+std::string OthersOpen(Session& session, Connection& connection, const v1::Sweep& newest);
+
 // The newest state of a sweep.
 absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::string& sweep);
 

@@ -6,6 +6,7 @@
 #include "client/commands/command.h"
 #include "client/commands/outcome.h"
 #include "client/commands/suggestions.h"
+#include "client/commands/sweep_calls.h"
 #include "client/interrupt.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -27,12 +28,13 @@ class Wait final : public Command {
             .details =
                 "Exit code 0: all succeeded; 1: some failed or were cancelled; 6: the time was up first.\n"
                 "A scheduler that goes away is waited for, 10 minutes long; the one of a 'longreach run' ends with it.\n"
-                "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+                "SWEEP is a sweep's id, the beginning of one, its name, or 'last', which is\n"
+                "meant without it; other sweeps that are open are then named too.",
             .examples =
                 "longreach wait table-b1 && longreach results table-b1\nlongreach wait last --timeout 2h"};
   }
   void AddOptions(CLI::App& app) override {
-    AddSweepArgument(app, sweep_, {.required = false});
+    named_ = AddSweepArgument(app, sweep_, {.required = false});
     app.add_option("--timeout", timeout_, "Give up after this: seconds, or 15m, 2h, 1d")->type_name("TIME");
   }
 
@@ -57,6 +59,9 @@ class Wait final : public Command {
       switch (event.kind) {
         case SweepWatcher::Event::Kind::kUpdate:
           if (event.back) session.Say("the scheduler answers again");
+          if (const bool taken = last.sweep().id().empty() && named_->count() == 0; taken) {
+            if (const std::string others = OthersOpen(session, *connection, event.update.sweep()); !others.empty()) session.Say(others);
+          }
           last = event.update;
           if (!last.finished() && session.embedded() != nullptr) return NothingWorks(session, last.sweep());
           if (const std::string news = pauses.Of(last); !news.empty()) session.Say(news);
@@ -81,12 +86,14 @@ class Wait final : public Command {
   static absl::StatusOr<int> TimedOut(Session& session, const v1::SweepUpdate& last, double seconds) {
     if (session.json()) session.out() << JsonDocument(last);
     if (last.sweep().id().empty()) session.Say("the time was up before the scheduler answered");
-    else session.Say(fmt::format("the time was up: {} of {} done after {}", last.sweep().counts().succeeded(), Count(last.sweep().jobs(), "job"), HumanDuration(seconds)));
+    else session.Say(fmt::format("the time was up: {} of {} of sweep {} done after {}", Thousands(last.sweep().counts().succeeded()), Count(last.sweep().jobs(), "job"),
+                                 Printable(last.sweep().name()), HumanDuration(seconds)));
     return kWaitTimedOut;
   }
 
   std::string sweep_ = "last";
   std::string timeout_;
+  const CLI::Option* named_ = nullptr;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/outcome.h"
+#include "client/commands/sweep_calls.h"
 #include "client/interrupt.h"
 #include "client/output/json.h"
 #include "client/output/progress.h"
@@ -23,10 +24,11 @@ class Watch final : public Command {
         .details =
             "On a terminal a block that is redrawn, in a pipe a line at changes. With -o json, one JSON object a line for\n"
             "each change. Leaving it with Ctrl-C changes nothing.\n"
-            "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+            "SWEEP is a sweep's id, the beginning of one, its name, or 'last', which is\n"
+            "meant without it; other sweeps that are open are then named too.",
         .examples = "longreach watch\nlongreach watch table-b1 -o json | jq .sweep.counts"};
   }
-  void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, {.required = false}); }
+  void AddOptions(CLI::App& app) override { named_ = AddSweepArgument(app, sweep_, {.required = false}); }
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
@@ -51,13 +53,15 @@ class Watch final : public Command {
           break;
         case SweepWatcher::Event::Kind::kUpdate:
           if (event.back) Tell(session, view, "the scheduler answers again");
-          last = event.update;
           if (session.json()) {
-            session.out() << JsonDocument(last) << std::flush;
+            session.out() << JsonDocument(event.update) << std::flush;
           } else {
-            view.Show(last);
-            if (const std::string news = pauses.Of(last); !news.empty()) view.Say(news);
+            view.Show(event.update);
+            const bool taken = last.sweep().id().empty() && named_->count() == 0;
+            if (const std::string others = taken ? OthersOpen(session, *connection, event.update.sweep()) : ""; !others.empty()) view.Say(others);
+            if (const std::string news = pauses.Of(event.update); !news.empty()) view.Say(news);
           }
+          last = event.update;
           // The reader of a pipe went away.
           if (!session.out()) return kReaderGone;
           if (!last.finished() && session.embedded() != nullptr) {
@@ -84,6 +88,7 @@ class Watch final : public Command {
   }
 
   std::string sweep_ = "last";
+  const CLI::Option* named_ = nullptr;
 };
 
 }  // namespace

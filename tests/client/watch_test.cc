@@ -4,7 +4,10 @@
 #include <csignal>
 #include <future>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <tuple>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -343,6 +346,33 @@ TEST_F(WatchTest, RunWithAFailedJobPrintsTheTableAndFails) {
   EXPECT_EQ(outcome.code, kFailed);
   EXPECT_THAT(outcome.out, HasSubstr("87.5"));
   EXPECT_THAT(outcome.err, HasSubstr("out of memory"));
+}
+
+// Else the end of the newest is taken for that of all.
+TEST_F(WatchTest, WhereNoSweepIsNamedThoseThatAreOpenBesideTheNewestAreTold) {
+  for (const auto& [id, name, state] : {std::tuple{'b', "open", "live"}, {'c', "paused", "paused"}, {'d', "done", "live"}, {'e', "cancelled", "cancelled"}}) {
+    v1::Sweep& other = scheduler_.other_sweeps.emplace_back();
+    other.set_id(std::string(64, id));
+    other.set_name(name);
+    other.set_state(state);
+    other.set_jobs(1);
+    if (std::string_view(name) == "done") other.mutable_counts()->set_succeeded(1);
+    else other.mutable_counts()->set_queued(1);
+  }
+  const std::string told = "sweep table-b1 is the newest; 2 others are open: open, paused; 'longreach sweeps --scheduler " + scheduler_.address() + "' shows all of them\n";
+  for (const char* command : {"status", "watch", "wait"}) {
+    const Outcome unnamed = Run({command});
+    EXPECT_EQ(unnamed.code, kDone) << command << unnamed.err;
+    EXPECT_THAT(unnamed.out + unnamed.err, HasSubstr(told)) << command;
+    for (const std::vector<std::string>& more : {std::vector<std::string>{"last"}, {"-o", "json"}, {"-q"}}) {
+      std::vector<std::string> line = {command};
+      line.insert(line.end(), more.begin(), more.end());
+      const Outcome other = Run(line);
+      EXPECT_THAT(other.out + other.err, ::testing::Not(HasSubstr("is the newest"))) << command << " " << more.front();
+    }
+  }
+  scheduler_.other_sweeps.clear();
+  EXPECT_THAT(Run({"wait"}).err, ::testing::Not(HasSubstr("is the newest")));
 }
 
 }  // namespace

@@ -37,10 +37,10 @@ constexpr std::chrono::milliseconds kInspectEvery{50};
 constexpr uint32_t kSomethingCame = EPOLLIN | EPOLLONESHOT;
 constexpr uint32_t kEndAlone = EPOLLONESHOT;
 
-// "ipv4:10.0.0.7:4242", "ipv6:%5Bfe80::1%252%5D:4242" or "unix:", as gRPC writes a peer.
+// "ipv4:10.0.0.7:4242" or "ipv6:%5Bfe80::1%252%5D:4242", as gRPC writes a peer; those of a Unix socket have no names.
 std::string PeerText(const sockaddr_storage& address) {
+  if (address.ss_family == AF_UNIX) return "the Unix socket";
   char text[INET6_ADDRSTRLEN] = "";
-  if (address.ss_family == AF_UNIX) return "unix:";
   if (address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
     inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);

@@ -52,7 +52,7 @@ class Listener {
 
  private:
   struct Connection {
-    std::string peer;  // As gRPC writes it.
+    std::string peer;  // As gRPC writes it, if it came over TCP.
     bool admitted = false;
     bool cut = false;
     std::chrono::steady_clock::time_point since;
