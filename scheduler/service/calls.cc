@@ -78,10 +78,6 @@ std::string ShapeOf(const v1::SynchronizeRequest& request) {
   return shape;
 }
 
-bool HasPoints(const v1::SynchronizeRequest& request) {
-  return std::ranges::any_of(request.held(), [](const v1::HeldAttempt& held) { return !held.points().empty(); });
-}
-
 absl::Status Overtaken() { return absl::AbortedError("a newer call of this worker was seen"); }
 
 }  // namespace
@@ -89,6 +85,10 @@ absl::Status Overtaken() { return absl::AbortedError("a newer call of this worke
 Room Engine::RoomOf(const v1::SynchronizeRequest& request) {
   if (request.leaving()) return {};
   return {.packs = request.free_slots(), .noops = request.free_noop_slots()};
+}
+
+bool Engine::HasPoints(const v1::SynchronizeRequest& request) {
+  return std::ranges::any_of(request.held(), [](const v1::HeldAttempt& held) { return !held.points().empty(); });
 }
 
 Engine::Engine(const Clock& clock, const EngineOptions& options, std::function<void(store::Event)> submit, std::function<void()> wake)
@@ -208,12 +208,14 @@ void Engine::Synchronize(v1::SynchronizeRequest request, Answer<v1::SynchronizeR
   {
     auto memory = memory_.Lock();
     refused = Arrive(call, *memory, overtaken);
+    if (refused.ok()) TakeLogs(call->request, *memory);
+    const bool may_wait = call->request.may_wait() && !AsksAnew(call->request, *memory);
     // An answer says that what the call told is on disk. Points can wait for the next write only if the call can.
-    if (refused.ok() && call->request.finished().empty() && (call->request.may_wait() || !HasPoints(call->request))) {
+    if (refused.ok() && call->request.finished().empty() && (may_wait || !HasPoints(call->request))) {
       WorkerMemory& worker = memory->workers[call->request.worker()];
       if (worker.quiet && worker.quiet_epoch == memory->epoch && worker.quiet->shape == ShapeOf(call->request)) {
         quiet = worker.quiet->response;
-        held = call->request.may_wait();
+        held = may_wait;
         if (held) {
           GatherPoints(call->request, *memory);
           Hold(call, *quiet, worker, *memory);
@@ -225,7 +227,7 @@ void Engine::Synchronize(v1::SynchronizeRequest request, Answer<v1::SynchronizeR
   if (!refused.ok()) return call->answer(std::move(refused));
   wake_();  // A deadline may have come nearer.
   if (held) return;
-  if (quiet) return call->answer(*std::move(quiet));
+  if (quiet) return Give(call, *std::move(quiet));
   Run(std::move(call));
 }
 
@@ -307,7 +309,7 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
         worker.quiet->response.clear_acknowledged();
         worker.quiet_epoch = memory->epoch;
       }
-      const bool may_wait = request.may_wait() && !news && !memory->stopping && !worker.broken;
+      const bool may_wait = request.may_wait() && !news && !memory->stopping && !worker.broken && !AsksAnew(request, *memory);
       again = may_wait && !current;
       held = may_wait && current;
       if (held) Hold(call, response, worker, *memory);
@@ -325,7 +327,7 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
   } else if (again) {
     Run(call);
   } else if (!held) {
-    call->answer(decision.response);
+    Give(call, decision.response);
   }
   for (CallPtr& other : woken) Run(std::move(other));
 }
@@ -362,6 +364,7 @@ std::vector<Engine::CallPtr> Engine::CarryLocked(const Effects& effects, Memory&
   for (const int64_t id : effects.ended) {
     memory.leases.Remove(id);
     board_.Remove(id);
+    logs_.End(id);
     const auto attempt = memory.attempts.find(id);
     if (attempt == memory.attempts.end()) continue;
     std::set<int64_t>& of_worker = memory.workers[attempt->second.live.worker].attempts;
@@ -433,6 +436,7 @@ void Engine::Shorten(const std::string& id, WorkerMemory& worker, Memory& memory
 }
 
 void Engine::Shutdown() {
+  logs_.Close();
   std::vector<CallPtr> calls;
   {
     auto memory = memory_.Lock();

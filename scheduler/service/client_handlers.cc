@@ -1,6 +1,7 @@
 #include "scheduler/service/client_handlers.h"
 
 #include "scheduler/service/access/gate.h"
+#include "scheduler/service/follow_log.h"
 #include "scheduler/service/maintenance.h"
 #include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_measurements.h"
@@ -70,6 +71,10 @@ grpc::ServerUnaryReactor* ClientHandlers::ExplainJob(Context* context, const v1:
 
 grpc::ServerUnaryReactor* ClientHandlers::GetLog(Context* context, const v1::GetJobRequest* request, v1::GetLogResponse* reply) {
   return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::GetLog(db, store_.artifacts(), *request); });
+}
+
+grpc::ServerWriteReactor<v1::LogPart>* ClientHandlers::FollowLog(Context* context, const v1::GetJobRequest* request) {
+  return StartFollowing(*request, between_looks_, StillAdmitted(tokens_, kFollowCall, context->client_metadata()), engine_, store_, threads_.calls);
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListWorkers(Context* context, const v1::ListWorkersRequest*, v1::ListWorkersResponse* reply) {

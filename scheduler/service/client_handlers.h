@@ -34,7 +34,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
     Workforce& maintenance;  // Backups, checks and merges of stores.
     std::stop_token stop;    // What may take long breaks off when the scheduler ends.
   };
-  // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h). `tokens`: the gate's.
+  // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h), and at who follows a log. `tokens`: the gate's.
   ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Clock& clock, const Threads& threads, std::chrono::milliseconds between_looks,
                  TokenFile* tokens = nullptr, LookedAt looked_at = {})
       : engine_(engine), store_(store), writer_(writer), clock_(clock), threads_(threads), between_looks_(between_looks), tokens_(tokens), looked_at_(std::move(looked_at)) {}
@@ -49,6 +49,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   grpc::ServerUnaryReactor* GetJob(Context*, const v1::GetJobRequest*, v1::GetJobResponse*) override;
   grpc::ServerUnaryReactor* ExplainJob(Context*, const v1::GetJobRequest*, v1::ExplainJobResponse*) override;
   grpc::ServerUnaryReactor* GetLog(Context*, const v1::GetJobRequest*, v1::GetLogResponse*) override;
+  grpc::ServerWriteReactor<v1::LogPart>* FollowLog(Context*, const v1::GetJobRequest*) override;
   grpc::ServerUnaryReactor* ListWorkers(Context*, const v1::ListWorkersRequest*, v1::ListWorkersResponse*) override;
   grpc::ServerUnaryReactor* ListDataSets(Context*, const v1::ListDataSetsRequest*, v1::ListDataSetsResponse*) override;
   grpc::ServerUnaryReactor* GetTable(Context*, const v1::GetTableRequest*, v1::Table*) override;

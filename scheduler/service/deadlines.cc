@@ -262,7 +262,7 @@ void Engine::FollowDue(const absl::Status& status, SteadyTime now, DueWork& work
   if (status.ok()) Tell(work.effects.news);
   Tell(gone);
   for (auto& [call, response] : held) {
-    if (status.ok()) call->answer(std::move(response));
+    if (status.ok()) Give(call, std::move(response));
     else call->answer(status);
   }
   for (CallPtr& call : woken) Run(std::move(call));

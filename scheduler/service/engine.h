@@ -28,6 +28,7 @@
 #include "scheduler/service/leasing.h"
 #include "scheduler/service/limits.h"
 #include "scheduler/service/live_board.h"
+#include "scheduler/service/log_board.h"
 #include "store/sweeps.h"
 #include "store/store.h"
 #include "store/writer.h"
@@ -58,6 +59,8 @@ struct EngineOptions {
   // Workers that were there when the store was last written may call; false: none does, as somebody only looks at the store, or a parent keeps this scheduler for
   // itself.
   bool awaits_workers = true;
+  // Logs of running attempts that are followed.
+  LogLimits logs = {};
   // What jobs that are submitted now are computed by.
   experiments::Revisions revisions = experiments::CatalogRevisions();
   // Leases that do not fit into an answer of this size go with a later one.
@@ -115,6 +118,9 @@ class Engine {
   // refused and the file came with it, the file goes. As MembersOfUpload (uploads.h).
   void RecordUpload(v1::UploadHeader header, store::Pin pin, Answer<WallTime> answer);
 
+  // Somebody has begun to follow the log of an attempt: if a call of its worker is held open, it is answered, and asks for it.
+  void AskForLog(int64_t attempt);
+
   // Within an event that someone else runs (a merge): jobs that are no longer their attempts'. Carry() must follow in its `done`.
   absl::Status DropMembers(sql::Transaction& tx, std::span<const store::DroppedJob> dropped, Effects& effects) const;
   // Carries out in memory what a committed event has done, and lets workers know.
@@ -133,6 +139,7 @@ class Engine {
   std::optional<store::Event> AtEnd();
 
   LiveBoard& board() { return board_; }
+  LogBoard& logs() { return logs_; }
 
  private:
   struct Call {
@@ -145,6 +152,7 @@ class Engine {
 
   // Attempts that a worker could take beside those that it has.
   static Room RoomOf(const v1::SynchronizeRequest& request);
+  static bool HasPoints(const v1::SynchronizeRequest& request);
 
   // What is remembered of a worker between two calls.
   struct WorkerMemory {
@@ -202,6 +210,13 @@ class Engine {
     std::string name;      // Of the worker.
     bool gave_up = false;  // Not all that may be ready was looked at: the same call may be answered otherwise later.
   };
+
+  // running_logs.cc: logs that somebody follows come with calls, and are asked for with answers. They are never part of an event.
+  void TakeLogs(const v1::SynchronizeRequest& request, const Memory& memory);
+  // Whether a call should be answered at once for their sake: its worker does not know from where on they are wanted now, or that they are not any more.
+  bool AsksAnew(const v1::SynchronizeRequest& request, const Memory& memory) const;
+  // Answers a call with what was decided on it, and asks for logs.
+  void Give(const CallPtr& call, v1::SynchronizeResponse response);
 
   // calls.cc: workers' calls on their way in and out.
   absl::Status Arrive(const CallPtr& call, Memory& memory, CallPtr& overtaken);
@@ -291,6 +306,7 @@ class Engine {
   const std::function<void(store::Event)> submit_;
   const std::function<void()> wake_;
   LiveBoard board_;
+  LogBoard logs_{options_.logs};
   Synchronized<Memory> memory_;
   Leasing leasing_{options_.answer_bytes, options_.files};  // Used within events only, as is
   AbilitiesJson abilities_json_;

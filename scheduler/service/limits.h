@@ -34,6 +34,6 @@ struct ArtifactLimits {
 
 // Others lie where they belong: those of messages and sweeps in proto/types/wire_limits.h; jobs of sweeps with inputs or systems in
 // scheduler/experiments/expansion.h; workers (and so held calls), no-op jobs and jobs of a transaction in EngineOptions (engine.h); cells of
-// a table in results_table.cc; bytes of a table that is kept in kept_table.cc; parts of uploads that broke off in upload_parts.h; values of an answer in query_measurements.h; tokens in proto/access; files that a worker keeps in worker/agent.
+// a table in results_table.cc; logs that are followed in log_board.h; bytes of a table that is kept in kept_table.cc; parts of uploads that broke off in upload_parts.h; values of an answer in query_measurements.h; tokens in proto/access; files that a worker keeps in worker/agent.
 
 }  // namespace longreach::service

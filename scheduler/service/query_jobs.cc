@@ -10,6 +10,7 @@
 #include "proto/types/time.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/service/log_text.h"
 #include "scheduler/service/members.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
@@ -153,31 +154,34 @@ absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobR
   return response;
 }
 
+absl::StatusOr<std::optional<LeftLog>> FindLog(sql::Connection& db, const store::ArtifactFiles& files, int64_t job) {
+  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> row, store::NewestArtifact(db, job, ArtifactKind::kLog));
+  if (!row.has_value()) return std::nullopt;
+  ASSIGN_OR_RETURN(store::ArtifactReader reader, store::ArtifactReader::Open(files, row->sha256));
+  LeftLog log{.attempt = row->attempt};
+  while (true) {
+    ASSIGN_OR_RETURN(std::string chunk, reader.Next(kLogBytes));
+    if (chunk.empty()) return log;
+    log.tail += chunk;
+    if (log.tail.size() > kLogBytes) {
+      log.tail.erase(0, log.tail.size() - kLogBytes);
+      log.cut = true;
+    }
+  }
+}
+
 absl::StatusOr<v1::GetLogResponse> GetLog(sql::Connection& db, const store::ArtifactFiles& files,
                                           const v1::GetJobRequest& request) {
   ASSIGN_OR_RETURN(int64_t num, ResolveJob(db, request.job()));
-  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, ArtifactKind::kLog));
+  ASSIGN_OR_RETURN(const std::optional<LeftLog> log, FindLog(db, files, num));
   if (!log.has_value()) {
     return absl::NotFoundError(fmt::format(
         "no attempt of job '{0}' has handed in a log yet, as each does when it ends; 'longreach explain {0}' says where it is", request.job()));
   }
-  ASSIGN_OR_RETURN(store::ArtifactReader reader, store::ArtifactReader::Open(files, log->sha256));
-  std::string tail;
-  bool cut = false;
-  while (true) {
-    ASSIGN_OR_RETURN(std::string chunk, reader.Next(kLogBytes));
-    if (chunk.empty()) break;
-    tail += chunk;
-    if (tail.size() > kLogBytes) {
-      tail.erase(0, tail.size() - kLogBytes);
-      cut = true;
-    }
-  }
   // Not from the middle of a character.
-  size_t start = 0;
-  while (cut && start < 3 && start < tail.size() && (tail[start] & 0xc0) == 0x80) ++start;
+  const size_t start = log->cut ? RestOfCharacter(log->tail) : 0;
   v1::GetLogResponse response;
-  response.set_text(ValidUtf8(std::string_view(tail).substr(start)));
+  response.set_text(ValidUtf8(std::string_view(log->tail).substr(start)));
   response.set_attempt(static_cast<uint32_t>(log->attempt));
   return response;
 }

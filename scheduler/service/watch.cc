@@ -6,11 +6,9 @@
 #include <string>
 #include <utility>
 
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
-
 #include "scheduler/service/query_sweeps.h"
 #include "scheduler/service/references.h"
+#include "scheduler/service/stream_wait.h"
 #include "store/sweeps.h"
 
 namespace longreach::service {
@@ -20,23 +18,6 @@ using std::chrono::steady_clock;
 
 // However many attempts end in that time, a watched sweep's row is read once.
 constexpr std::chrono::milliseconds kBetweenGlances{20};
-
-// What a watch waits with. A call that wakes it may come to its turn when the watch is gone already.
-struct Waiting {
-  explicit Waiting(Workforce& workforce) : strand(boost::asio::make_strand(workforce.pool())), timer(strand) {}
-
-  static void Wake(const std::shared_ptr<Waiting>& waiting) {
-    boost::asio::post(waiting->strand, [waiting] {
-      waiting->woken = true;
-      waiting->timer.cancel();
-    });
-  }
-
-  boost::asio::strand<boost::asio::thread_pool::executor_type> strand;
-  // Both on the strand.
-  boost::asio::steady_timer timer;
-  bool woken = false;
-};
 
 // One step at a time, on the strand: look, write or wait, look again. So there is never a write or a timer beside the step that runs, and
 // Finish() is called by such a step only.
@@ -49,8 +30,8 @@ class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
         admitted_(std::move(admitted)),
         board_(board),
         store_(store),
-        waiting_(std::make_shared<Waiting>(workforce)),
-        listening_(board.ended().Listen([waiting = waiting_] { Waiting::Wake(waiting); })) {
+        waiting_(std::make_shared<StreamWait>(workforce)),
+        listening_(board.ended().Listen([waiting = waiting_] { StreamWait::Wake(waiting); })) {
     boost::asio::post(waiting_->strand, [this] { Look(); });
   }
 
@@ -63,7 +44,7 @@ class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
   }
   void OnCancel() override {
     cancelled_ = true;
-    Waiting::Wake(waiting_);
+    StreamWait::Wake(waiting_);
   }
   void OnDone() override { delete this; }
 
@@ -115,7 +96,7 @@ class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
   const std::function<absl::Status()> admitted_;
   const LiveBoard& board_;
   store::Store& store_;
-  const std::shared_ptr<Waiting> waiting_;
+  const std::shared_ptr<StreamWait> waiting_;
   const Bell::Listening listening_;
   steady_clock::time_point next_look_;
   steady_clock::time_point next_glance_;

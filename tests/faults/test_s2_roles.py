@@ -17,6 +17,7 @@ ADMITTED = {
     "/longreach.v1.Longreach/GetJob": READER,
     "/longreach.v1.Longreach/ExplainJob": READER,
     "/longreach.v1.Longreach/GetLog": READER,
+    "/longreach.v1.Longreach/FollowLog": READER,
     "/longreach.v1.Longreach/ListWorkers": READER,
     "/longreach.v1.Longreach/ListDataSets": READER,
     "/longreach.v1.Longreach/GetTable": READER,

@@ -99,7 +99,7 @@ grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* con
   if (!admission.known) return refuse(absl::UnimplementedError("there is no such call here; caller and scheduler may be of different versions"));
   if (const absl::Status status = CheckRole(admission, caller->role, caller->who); !status.ok()) return refuse(status);
   // Handlers of other calls see no token.
-  if (path == kWatchCall || std::ranges::find(kToldCalls, path) != kToldCalls.end()) return grpc::Status::OK;
+  if (path == kWatchCall || path == kFollowCall || std::ranges::find(kToldCalls, path) != kToldCalls.end()) return grpc::Status::OK;
   if (const auto shown = AuthorizationIn(metadata)) consumed->insert({std::string(kAuthorization), std::string(*shown)});
   return grpc::Status::OK;
 }

@@ -37,11 +37,12 @@ class Gate final : public grpc::AuthMetadataProcessor {
   Refusals& log_;
 };
 
-// The call that goes on for as long as its caller likes. Its handler sees the token, for StillAdmitted(); beside it those of calls that the log tells of, for
-// NameOfCaller(). Others do not.
+// The calls that go on for as long as their callers like. Their handlers see the token, for StillAdmitted(); beside them those of calls that the log tells of,
+// for NameOfCaller(). Others do not.
 inline constexpr std::string_view kWatchCall = "/longreach.v1.Longreach/WatchSweep";
+inline constexpr std::string_view kFollowCall = "/longreach.v1.Longreach/FollowLog";
 
-// Of a call of that kind, which the gate has admitted and which came with this metadata: says, whenever it is asked, what the gate would say of a new one. A token
+// Of a call of those kinds, which the gate has admitted and which came with this metadata: says, whenever it is asked, what the gate would say of a new one. A token
 // may have been taken away meanwhile, or have another role; a certificate holds for as long as its connection. Keeps no token. `tokens`, which
 // may be nullptr as the gate's, outlive it.
 std::function<absl::Status()> StillAdmitted(TokenFile* tokens, std::string_view path, const grpc::AuthMetadataProcessor::InputMetadata& metadata);
