@@ -1,25 +1,43 @@
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/follow_log.h"
+#include "client/commands/suggestions.h"
+#include "client/log_stream.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 
 namespace longreach::client {
 namespace {
 
+// A worker answers within moments; what is held up longer than this is not waited for.
+constexpr std::chrono::seconds kPatienceForRunning{10};
+
 class Logs final : public Command {
  public:
   CommandInfo Info() const override {
     return {.group = kGroupLook,
-            .summary = "Print the end of a job's latest log",
-            .details = "The last 64 KiB of the newest attempt that has left one, which it does when it ends. How far a running one is 'watch' and 'job' tell.",
-            .examples = "longreach logs 1f3a"};
+            .summary = "Print the end of a job's latest log, also while it runs",
+            .details =
+                "Of a job that runs what its attempt has printed so far, of much of it at least the last 16 KiB; else the last 64 KiB of\n"
+                "the newest attempt that has left a log.\n"
+                "With --follow it waits until the job runs, prints what comes until the attempt ends, and says how the job stands then:\n"
+                "exit code 0 if it has succeeded, 1 if it has not. With -o json, one JSON object a line for each part. Leaving it with\n"
+                "Ctrl-C changes nothing.",
+            .examples = "longreach logs 1f3a\nlongreach logs 1f3a --follow"};
   }
-  void AddOptions(CLI::App& app) override { AddJobArgument(app, job_); }
+  void AddOptions(CLI::App& app) override {
+    AddJobArgument(app, job_);
+    app.add_flag("-f,--follow", follow_, "Go on with what comes, until the attempt ends");
+  }
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
+    if (follow_) return FollowLog(session, *connection, job_);
+    if (PrintRunning(session, *connection)) return kDone;
     v1::GetJobRequest request;
     request.set_job(job_);
     ASSIGN_OR_RETURN(const v1::GetLogResponse response, connection->Call(&Connection::Stub::GetLog, request));
@@ -27,16 +45,35 @@ class Logs final : public Command {
       session.out() << JsonDocument(response);
       return kDone;
     }
-    // A file gets the bytes as they are; a terminal gets nothing that it would obey.
-    const bool terminal = session.environment().out_is_terminal;
-    session.out() << (terminal ? Printable(response.text(), /*keep_lines=*/true) : response.text());
-    if (!response.text().empty() && !response.text().ends_with('\n')) session.out() << "\n";
+    PrintText(session, response.text());
     if (response.text().empty()) session.Say(fmt::format("attempt {} has left no log", response.attempt()));
     SayIfItRuns(session, *connection, request, response.attempt());
     return kDone;
   }
 
  private:
+  static void PrintText(Session& session, const std::string& text) {
+    PrintLogText(session, text);
+    if (!text.empty() && !text.ends_with('\n')) session.out() << "\n";
+  }
+
+  // False: it does not run, or what it prints cannot be had, as of an older worker.
+  bool PrintRunning(Session& session, Connection& connection) const {
+    if (session.embedded() != nullptr) return false;  // In a store of this command's own nothing runs.
+    LogStream stream(connection, job_, nullptr, kPatienceForRunning);
+    v1::LogPart part;
+    if (!stream.Read(part) || part.ended()) return false;
+    if (session.json()) {
+      session.out() << JsonDocument(part);
+      return true;
+    }
+    PrintText(session, part.text());
+    const std::string skipped = part.skipped_bytes() > 0 ? fmt::format(" ({})", LeftOut(part.skipped_bytes(), true)) : "";
+    session.Say(fmt::format("attempt {} runs, and has printed {}{}; 'longreach logs {} --follow{}' goes on with what comes", part.attempt(),
+                            part.text().empty() ? "nothing yet" : "so much", skipped, Printable(job_), WhereFlags(session)));
+    return true;
+  }
+
   // Else who looks for what a job does now takes an older attempt's words for that.
   static void SayIfItRuns(Session& session, Connection& connection, const v1::GetJobRequest& request, uint32_t attempt) {
     if (session.settings().quiet || session.embedded() != nullptr) return;  // In a store of this command's own nothing runs.
@@ -46,6 +83,7 @@ class Logs final : public Command {
   }
 
   std::string job_;
+  bool follow_ = false;
 };
 
 }  // namespace

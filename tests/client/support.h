@@ -110,6 +110,16 @@ class FakeScheduler final : public v1::Longreach::Service {
   // What WatchSweep was asked for, in turn.
   std::vector<std::string> watched;
 
+  // Of FollowLog, in turn; empty: the scheduler does not know that call.
+  std::vector<v1::LogPart> log_parts;
+  // It stays open behind its parts until the client leaves.
+  std::atomic<bool> log_stays_open = false;
+  // So many times it breaks behind the first of them.
+  int log_breaks = 0;
+  std::string state_behind_log;  // Of the job, once all parts were sent; empty: as before.
+  std::atomic<int> followed{0};
+  std::function<void()> when_explained = [] {};
+
   // No worker can take any job, or none is there.
   bool stuck = false, no_worker = false;
   bool lacks_data = false;  // That is why it is stuck.
@@ -238,11 +248,25 @@ class FakeScheduler final : public v1::Longreach::Service {
     response->set_no_worker(no_worker);
     response->set_lacks_data(lacks_data);
     ++explained;
+    when_explained();
     return Answer("ExplainJob");
   }
   grpc::Status GetLog(grpc::ServerContext*, const v1::GetJobRequest*, v1::GetLogResponse* response) override {
     response->set_text("step 1\nstep 2");
     return Answer("GetLog");
+  }
+  grpc::Status FollowLog(grpc::ServerContext* context, const v1::GetJobRequest*, grpc::ServerWriter<v1::LogPart>* writer) override {
+    if (log_parts.empty()) return {grpc::StatusCode::UNIMPLEMENTED, "an older scheduler"};
+    ++followed;
+    if (log_breaks > 0) {
+      --log_breaks;
+      writer->Write(log_parts.front());
+      return {grpc::StatusCode::UNAVAILABLE, "the scheduler restarts"};
+    }
+    if (!state_behind_log.empty()) jobs.mutable_jobs(0)->set_state(state_behind_log);
+    for (const v1::LogPart& part : log_parts) writer->Write(part);
+    while (log_stays_open && !context->IsCancelled()) std::this_thread::yield();
+    return Answer("FollowLog");
   }
   grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
                            v1::ListWorkersResponse* response) override {

@@ -1,0 +1,270 @@
+#include "client/commands/follow_log.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/commands/outcome.h"
+#include "client/commands/suggestions.h"
+#include "client/interrupt.h"
+#include "client/log_stream.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Between two looks whether a job runs by now.
+constexpr milliseconds kBetweenJobLooks{2000};
+// Between two tries while the scheduler is away, which grows.
+constexpr milliseconds kFirstPause{200};
+constexpr milliseconds kLongestPause{3000};
+
+// Also of a quiet command: that a job failed is no talk.
+void TellOfFailure(Session& session, const std::string& line) { *session.environment().err << line << std::endl; }
+
+// True: a signal came first.
+bool Interrupted(const InterruptScope& interrupt, milliseconds time) {
+  const auto end = steady_clock::now() + time;
+  while (interrupt.count() == 0) {
+    const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now()).count();
+    if (left <= 0) return false;
+    pollfd waiting{.fd = interrupt.fd(), .events = POLLIN, .revents = 0};
+    poll(&waiting, 1, static_cast<int>(left));
+  }
+  return true;
+}
+
+bool HasEnded(const v1::Job& job) { return job.state() == "succeeded" || job.state() == "failed" || job.state() == "cancelled"; }
+
+// What goes to standard output, and what is said beside it.
+class Printed {
+ public:
+  explicit Printed(Session& session) : session_(session) {}
+
+  // 0: nothing was printed yet.
+  uint32_t attempt() const { return attempt_; }
+
+  // The next stream begins, at the beginning of the log.
+  void BeginStream() { at_ = 0; }
+
+  // A part of the stream. False: it is of another attempt, and not printed.
+  bool Add(const v1::LogPart& part) {
+    if (attempt_ == 0) session_.Say(fmt::format("this is {} attempt {}{}", part.ended() ? "the log of" : "what", part.attempt(), part.ended() ? "" : " prints"));
+    else if (part.attempt() != attempt_) return false;
+    attempt_ = part.attempt();
+    if (session_.json()) {
+      session_.out() << JsonDocument(part) << std::flush;
+      return true;
+    }
+    const double begin = at_ + part.skipped_bytes();
+    at_ = begin + static_cast<double>(part.text().size());
+    if (begin > shown_) session_.Say(LeftOut(begin - shown_, shown_ == 0));
+    std::string_view text = part.text();
+    // A stream that is opened again begins with what was printed before.
+    if (begin < shown_) {
+      text.remove_prefix(std::min(text.size(), static_cast<size_t>(shown_ - begin)));
+      while (!text.empty() && (text.front() & 0xc0) == 0x80) text.remove_prefix(1);
+    }
+    shown_ = std::max(shown_, at_);
+    if (text.empty()) return true;
+    line_is_open_ = !text.ends_with('\n');
+    PrintLogText(session_, std::string(text));
+    session_.out() << std::flush;
+    return true;
+  }
+
+  void End() {
+    if (std::exchange(line_is_open_, false)) session_.out() << "\n" << std::flush;
+  }
+
+ private:
+  Session& session_;
+  uint32_t attempt_ = 0;
+  // In the log, in bytes; bytes of no character, which are sent as U+FFFD, count as three. Where the stream is,
+  double at_ = 0;
+  double shown_ = 0;  // and where what was printed ends.
+  bool line_is_open_ = false;
+};
+
+class Following {
+ public:
+  Following(Session& session, Connection& connection, std::string job) : session_(session), connection_(connection), printed_(session) { request_.set_job(std::move(job)); }
+
+  absl::StatusOr<int> Run() {
+    while (true) {
+      absl::StatusOr<v1::ExplainJobResponse> now = connection_.Call(&Connection::Stub::ExplainJob, request_);
+      if (interrupt_.count() > 0) return interrupt_.exit_code();
+      if (!now.ok()) {
+        if (!IsAway(now.status().code())) return now.status();
+        if (Interrupted(interrupt_, NextPause())) return interrupt_.exit_code();
+        continue;
+      }
+      const v1::Job& job = now->job();
+      if (job.state() != "leased") IsBack();  // Else the stream says whether it is.
+      request_.set_job(job.id());
+      std::optional<absl::StatusOr<int>> ended;
+      if (printed_.attempt() != 0 && job.state() != "leased") ended = EndedUnseen(job);
+      else if (job.state() == "leased") ended = ReadStream(job);
+      else if (HasEnded(job)) ended = PrintLast(job);
+      else ended = WaitFor(*now);
+      if (ended) return *std::move(ended);
+    }
+  }
+
+ private:
+  // Waits a moment. Nothing: look again.
+  std::optional<absl::StatusOr<int>> WaitFor(const v1::ExplainJobResponse& now) {
+    const v1::Job& job = now.job();
+    if (session_.embedded() != nullptr) {
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   fmt::format("job {} is {}, and nothing works on {}", ShortId(job.id()), ShownState(job.state()), Printable(session_.store())), kWhatGoesOn);
+    }
+    if (std::exchange(waits_in_, job.state()) != job.state()) {
+      std::vector<std::string> reasons;
+      for (const std::string& reason : now.reasons()) reasons.push_back(WithFlags(Printable(reason), session_));
+      session_.Say(fmt::format("job {} is {}, and its log is followed once it runs. {}", ShortId(job.id()), ShownState(job.state()), Join(reasons, " ")));
+    }
+    refused_before_ = false;
+    if (Interrupted(interrupt_, kBetweenJobLooks)) return interrupt_.exit_code();
+    return std::nullopt;
+  }
+
+  // Of a job that runs. Nothing: look again how it stands.
+  std::optional<absl::StatusOr<int>> ReadStream(const v1::Job& job) {
+    LogStream stream(connection_, job.id(), &interrupt_);
+    printed_.BeginStream();
+    v1::LogPart part;
+    while (stream.Read(part)) {
+      IsBack();
+      refused_before_ = false;
+      if (!printed_.Add(part)) return EndedUnseen(job);
+      if (!session_.out()) return kReaderGone;  // The reader of a pipe went away.
+      if (part.ended()) {
+        printed_.End();
+        return AskHowItStands();
+      }
+    }
+    if (interrupt_.count() > 0) {
+      printed_.End();
+      return interrupt_.exit_code();
+    }
+    grpc::Status status = stream.Finish();
+    // One that ends in order before the attempt does: the scheduler shuts down.
+    if (status.ok()) status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "the scheduler ended the stream");
+    if (IsAway(static_cast<absl::StatusCode>(status.error_code()))) {
+      if (Interrupted(interrupt_, NextPause())) return interrupt_.exit_code();
+      return std::nullopt;
+    }
+    // It may have come to its end in between, which the next look says.
+    if (status.error_code() == grpc::StatusCode::FAILED_PRECONDITION && !std::exchange(refused_before_, true)) return std::nullopt;
+    return connection_.Translate(status);
+  }
+
+  // Its attempts have ended.
+  absl::StatusOr<int> PrintLast(const v1::Job& job) {
+    const absl::StatusOr<v1::GetLogResponse> log = connection_.Call(&Connection::Stub::GetLog, request_);
+    if (log.ok()) {
+      v1::LogPart part;
+      part.set_attempt(log->attempt());
+      part.set_text(log->text());
+      part.set_ended(true);
+      printed_.Add(part);
+      printed_.End();
+    } else if (log.status().code() != absl::StatusCode::kNotFound) {
+      return log.status();
+    }
+    return HowItStands(job);
+  }
+
+  // While the scheduler was away.
+  absl::StatusOr<int> EndedUnseen(const v1::Job& job) {
+    printed_.End();
+    session_.Say(fmt::format("attempt {} has ended meanwhile; 'longreach logs {}{}' has the end of the last log", printed_.attempt(), ShortId(job.id()), WhereFlags(session_)));
+    return HowItStands(job);
+  }
+
+  absl::StatusOr<int> AskHowItStands() {
+    while (true) {
+      const absl::StatusOr<v1::ExplainJobResponse> now = connection_.Call(&Connection::Stub::ExplainJob, request_);
+      if (now.ok()) return HowItStands(now->job());
+      if (interrupt_.count() > 0) return interrupt_.exit_code();
+      if (!IsAway(now.status().code())) return now.status();
+      if (Interrupted(interrupt_, NextPause())) return interrupt_.exit_code();
+    }
+  }
+
+  absl::StatusOr<int> HowItStands(const v1::Job& job) {
+    printed_.End();
+    const std::string id = ShortId(job.id());
+    const std::string attempt = printed_.attempt() == 0 ? "" : fmt::format("attempt {} has ended: ", printed_.attempt());
+    const std::string where = WhereFlags(session_);
+    if (job.state() == "succeeded") {
+      session_.Say(fmt::format("{}job {} has {}", attempt, id, job.diverged() ? "diverged, which is its result" : "succeeded"));
+      return kDone;
+    }
+    if (job.state() == "failed") TellOfFailure(session_, fmt::format("{}job {} has failed: {}", attempt, id, Printable(job.failure())));
+    else if (job.state() == "cancelled") session_.Say(fmt::format("{}job {} is cancelled", attempt, id));
+    else if (job.state() == "leased") session_.Say(fmt::format("{}job {} runs again; 'longreach logs {} --follow{}' follows that", attempt, id, id, where));
+    else session_.Say(fmt::format("{}job {} is {} again; 'longreach explain {}{}' says why, and 'longreach logs {} --follow{}' follows its next attempt", attempt, id, job.state(), id, where, id, where));
+    return kFailed;
+  }
+
+  // Whether the scheduler is away and waited for; that it is lost is said once.
+  bool IsAway(absl::StatusCode code) {
+    if (code != absl::StatusCode::kUnavailable) return false;
+    const auto now = steady_clock::now();
+    if (!away_since_) away_since_ = now;
+    if (now - *away_since_ >= session_.Patience()) return false;
+    if (!std::exchange(told_lost_, true)) {
+      printed_.End();
+      session_.Say(fmt::format("lost the scheduler at {}; trying again", connection_.address()));
+    }
+    return true;
+  }
+  void IsBack() {
+    if (std::exchange(told_lost_, false)) session_.Say("the scheduler answers again");
+    away_since_.reset();
+    pause_ = kFirstPause;
+  }
+  milliseconds NextPause() { return std::exchange(pause_, std::min(pause_ * 2, kLongestPause)); }
+
+  Session& session_;
+  Connection& connection_;
+  v1::GetJobRequest request_;
+  const InterruptScope interrupt_;
+  Printed printed_;
+  std::string waits_in_;  // The state that was told of.
+  bool refused_before_ = false;
+  std::optional<steady_clock::time_point> away_since_;
+  bool told_lost_ = false;
+  milliseconds pause_ = kFirstPause;
+};
+
+}  // namespace
+
+void PrintLogText(Session& session, const std::string& text) {
+  session.out() << (session.environment().out_is_terminal ? Printable(text, /*keep_lines=*/true) : text);
+}
+
+std::string LeftOut(double bytes, bool at_the_beginning) {
+  const std::string many = Count(static_cast<int64_t>(bytes), "byte");
+  return at_the_beginning ? fmt::format("{} at the beginning left out", many) : fmt::format("{} left out here", many);
+}
+
+absl::StatusOr<int> FollowLog(Session& session, Connection& connection, const std::string& job) {
+  return Following(session, connection, job).Run();
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,190 @@
+// 'logs' of a job that runs, and 'logs --follow'.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LogsTest : public WithFakeScheduler {
+ protected:
+  // The job runs as attempt 7, which has printed this.
+  void Print(const std::string& text, double skipped = 0) {
+    scheduler_.jobs.mutable_jobs(0)->set_state("leased");
+    v1::LogPart& part = scheduler_.log_parts.emplace_back();
+    part.set_attempt(7);
+    part.set_text(text);
+    part.set_skipped_bytes(skipped);
+  }
+  // And ends, the job being in this state then.
+  void End(const std::string& rest, const std::string& state) {
+    Print(rest);
+    scheduler_.log_parts.back().set_ended(true);
+    scheduler_.state_behind_log = state;
+  }
+};
+
+TEST_F(LogsTest, OfAJobThatRunsWhatItHasPrintedIsShown) {
+  Print("step 1\nstep 2");
+  scheduler_.log_stays_open = true;
+  const Outcome outcome = Run({"logs", "bbbb"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.out, "step 1\nstep 2\n");
+  EXPECT_THAT(outcome.err, HasSubstr("attempt 7 runs, and has printed so much; 'longreach logs bbbb --follow --scheduler unix:"));
+  EXPECT_EQ(Run({"logs", "bbbb", "-q"}).err, "");
+  const nlohmann::json json = nlohmann::json::parse(Run({"logs", "bbbb", "-o", "json"}).out);
+  EXPECT_EQ(json["attempt"], 7);
+  EXPECT_EQ(json["text"], "step 1\nstep 2");
+}
+
+TEST_F(LogsTest, WhatIsLeftOutIsSaid) {
+  Print("the end\n", 12345);
+  EXPECT_THAT(Run({"logs", "bbbb"}).err, HasSubstr("so much (12,345 bytes at the beginning left out); "));
+}
+
+TEST_F(LogsTest, AnAttemptThatHasPrintedNothingYetIsToldOf) {
+  Print("");
+  const Outcome outcome = Run({"logs", "bbbb"});
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("attempt 7 runs, and has printed nothing yet; "));
+}
+
+TEST_F(LogsTest, OneThatEndsJustThenHasLeftItsLog) {
+  End("of the stream\n", "succeeded");
+  const Outcome outcome = Run({"logs", "bbbb"});
+  EXPECT_EQ(outcome.out, "step 1\nstep 2\n");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(LogsTest, FollowingGoesOnToTheEndAndSaysHowTheJobStands) {
+  struct Case {
+    std::string state;
+    int code;
+    std::string says;
+  };
+  for (const Case& one : {Case{"succeeded", kDone, "attempt 7 has ended: job bbbbbbbb has succeeded\n"},
+                          Case{"failed", kFailed, "attempt 7 has ended: job bbbbbbbb has failed: out of memory\n"},
+                          Case{"cancelled", kFailed, "attempt 7 has ended: job bbbbbbbb is cancelled\n"},
+                          Case{"queued", kFailed, "attempt 7 has ended: job bbbbbbbb is queued again; 'longreach explain bbbbbbbb"},
+                          Case{"leased", kFailed, "attempt 7 has ended: job bbbbbbbb runs again; 'longreach logs bbbbbbbb --follow"}}) {
+    scheduler_.log_parts.clear();
+    scheduler_.jobs.mutable_jobs(0)->set_failure("out of memory");
+    Print("step 1\n");
+    Print("step 2\n");
+    End("finished", one.state);
+    const Outcome outcome = Run({"logs", "bbbb", "--follow"});
+    EXPECT_EQ(outcome.code, one.code) << one.state;
+    EXPECT_EQ(outcome.out, "step 1\nstep 2\nfinished\n") << one.state;
+    EXPECT_THAT(outcome.err, HasSubstr("this is what attempt 7 prints\n"));
+    EXPECT_THAT(outcome.err, HasSubstr(one.says));
+  }
+  // That it failed is no talk.
+  scheduler_.log_parts.clear();
+  End("", "failed");
+  EXPECT_EQ(Run({"logs", "bbbb", "-f", "-q"}).err, "attempt 7 has ended: job bbbbbbbb has failed: out of memory\n");
+}
+
+TEST_F(LogsTest, FollowingInJsonIsALineForEachPart) {
+  Print("step 1\n", 10);
+  End("finished\n", "succeeded");
+  const Outcome outcome = Run({"logs", "bbbb", "-f", "-o", "json"});
+  EXPECT_EQ(outcome.code, kDone);
+  std::istringstream lines(outcome.out);
+  std::vector<nlohmann::json> parts;
+  for (std::string line; std::getline(lines, line);) parts.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(parts.size(), 2u) << outcome.out;
+  EXPECT_EQ(parts[0]["text"], "step 1\n");
+  EXPECT_EQ(parts[0]["skipped_bytes"], 10);
+  EXPECT_EQ(parts[0]["ended"], false);
+  EXPECT_EQ(parts[1]["text"], "finished\n");
+  EXPECT_EQ(parts[1]["ended"], true);
+}
+
+TEST_F(LogsTest, WhatASlowReaderMissedIsSaid) {
+  Print("step 1\n");
+  Print("step 9\n", 49);
+  End("", "succeeded");
+  const Outcome outcome = Run({"logs", "bbbb", "-f"});
+  EXPECT_EQ(outcome.out, "step 1\nstep 9\n");
+  EXPECT_THAT(outcome.err, HasSubstr("49 bytes left out here\n"));
+}
+
+TEST_F(LogsTest, AStreamThatBrokeOffGoesOnWhereItWas) {
+  Print("step 1\nstep 2\n");
+  scheduler_.log_breaks = 1;
+  Print("step 3\n");
+  End("", "succeeded");
+  const Outcome outcome = Run({"logs", "bbbb", "-f"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.out, "step 1\nstep 2\nstep 3\n");
+  EXPECT_EQ(scheduler_.followed, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("lost the scheduler at "));
+  EXPECT_THAT(outcome.err, HasSubstr("the scheduler answers again\n"));
+}
+
+TEST_F(LogsTest, CtrlCEndsFollowingAndNothingElse) {
+  Print("step 1\n");
+  scheduler_.log_stays_open = true;
+  std::atomic<bool> ended{false};
+  std::thread sender([&] {
+    // The client's handler is in place once the log is followed.
+    while (scheduler_.followed == 0 && !ended) std::this_thread::yield();
+    if (!ended) raise(SIGINT);
+  });
+  const Outcome outcome = Run({"logs", "bbbb", "--follow"});
+  ended = true;
+  sender.join();
+  EXPECT_EQ(outcome.code, kInterrupted);
+}
+
+TEST_F(LogsTest, AJobThatDoesNotRunYetIsWaitedFor) {
+  Print("step 1\n");
+  End("", "succeeded");
+  scheduler_.jobs.mutable_jobs(0)->set_state("queued");
+  scheduler_.when_explained = [&] {
+    if (scheduler_.explained == 1) scheduler_.jobs.mutable_jobs(0)->set_state("leased");
+  };
+  const Outcome outcome = Run({"logs", "bbbb", "--follow"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.out, "step 1\n");
+  EXPECT_THAT(outcome.err, HasSubstr("job bbbbbbbb is queued, and its log is followed once it runs. It is ready, and first in line."));
+}
+
+TEST_F(LogsTest, OfAJobThatIsDoneTheLastLogIsShownAtOnce) {
+  const Outcome done = Run({"logs", "bbbb", "--follow"});
+  EXPECT_EQ(done.code, kDone) << done.err;
+  EXPECT_EQ(done.out, "step 1\nstep 2\n");
+  EXPECT_THAT(done.err, HasSubstr("job bbbbbbbb has succeeded\n"));
+  scheduler_.jobs.mutable_jobs(0)->set_state("failed");
+  scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "none");
+  const Outcome failed = Run({"logs", "bbbb", "--follow"});
+  EXPECT_EQ(failed.code, kFailed);
+  EXPECT_EQ(failed.out, "");
+  EXPECT_THAT(failed.err, HasSubstr("job bbbbbbbb has failed: "));
+}
+
+TEST_F(LogsTest, WhatCannotBeFollowedIsRefusedWithTheReason) {
+  scheduler_.jobs.mutable_jobs(0)->set_state("leased");
+  const Outcome older = Run({"logs", "bbbb", "--follow"});
+  EXPECT_EQ(older.code, kFailed);
+  EXPECT_THAT(older.err, HasSubstr("does not know this call"));
+  EXPECT_EQ(older.out, "");
+  scheduler_.refusals["ExplainJob"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no job 'bbbb'");
+  EXPECT_EQ(Run({"logs", "bbbb", "--follow"}).code, kNotFound);
+}
+
+}  // namespace
+}  // namespace longreach::client
