@@ -43,6 +43,12 @@ async function drawJob({attempts, measurements, artifacts, progress, canonical, 
     element("p", {}, "Sweeps: ", sweeps.map((id, at) => [at > 0 ? ", " : "", element("a", {href: `#/sweep/${id}`}, element("code", {}, shortId(id)))])));
 }
 
+// Of a job that runs what its attempt has printed so far: the answer says then whether it has ended.
+function drawLog({attempt, text, ended, skipped_bytes: skipped}) {
+  const legend = `of attempt ${attempt}${ended === false ? ", which runs" : ""}${skipped > 0 ? `, without its first ${bytes(skipped)}` : ""}`;
+  return element("div", {}, element("p", {class: "legend"}, legend), element("pre", {tabindex: "0", "aria-label": "Log"}, text === "" ? "no log yet" : text));
+}
+
 export function jobView(id) {
   const panel = (title, name, draw) => new Panel({title, question: () => ({name, parameters: {job: id}, words: [name, shortId(id)]}), draw});
   return {
@@ -50,8 +56,7 @@ export function jobView(id) {
     panels: [
       panel("Why it is where it is", "explain", drawExplained),
       panel("What is known of it", "job", drawJob),
-      panel("Log", "logs", ({attempt, text}) => element("div", {}, element("p", {class: "legend"}, `of attempt ${attempt}`),
-        element("pre", {tabindex: "0", "aria-label": "Log"}, text === "" ? "no log yet" : text))),
+      panel("Log", "logs", drawLog),
     ],
   };
 }
