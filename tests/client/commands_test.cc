@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -230,7 +231,10 @@ TEST_F(CommandTest, VersionAsksTheSchedulerThatTheCommandLineNames) {
   EXPECT_EQ(both.code, kDone) << both.err;
   EXPECT_THAT(both.out, StartsWith("longreach "));
   EXPECT_THAT(both.out, HasSubstr("\nscheduler "));
-  EXPECT_TRUE(nlohmann::json::parse(Run({"version", "-o", "json"}).out)["scheduler"].contains("store_version"));
+  EXPECT_THAT(both.out, EndsWith(", store version 3\n"));
+  const nlohmann::json asked = nlohmann::json::parse(Run({"version", "-o", "json"}).out)["scheduler"];
+  EXPECT_EQ(asked["store_version"], 3);
+  EXPECT_EQ(asked["now"], "2027-01-15T08:00:00Z");
   EXPECT_EQ(RunCommandLine({"version", "--scheduler", "127.0.0.1:1"}).code, kUnreachable);
   // One that is only usual is left alone, as it may be far away.
   const Outcome own = RunCommandLine({"version"}, {{"LONGREACH_SCHEDULER", "127.0.0.1:1"}});

@@ -326,6 +326,7 @@ class FakeScheduler final : public v1::Longreach::Service {
                        v1::GetInfoResponse* response) override {
     response->set_store_version(3);
     response->set_store_version_found(1);
+    response->mutable_now()->set_seconds(1'800'000'000);
     return Answer("GetInfo");
   }
 

@@ -1,6 +1,7 @@
 """Programs that are not ours: grpcurl, which knows only what reflection tells it, and Python's gRPC."""
 import json
 import signal
+import time
 
 import grpc
 import pytest
@@ -61,7 +62,10 @@ def test_over_tcp_too(home):
     scheduler = harness.Scheduler(home, listen="localhost:0")
     assert not scheduler.address.endswith(":0")
     assert grpcurl(home, scheduler, "grpc.health.v1.Health/Check").json() == {"status": "SERVING"}
-    assert scheduler.api().GetInfo(messages("api").GetInfoRequest()).protocol == 1
+    before = int(time.time())
+    info = scheduler.api().GetInfo(messages("api").GetInfoRequest())
+    assert info.protocol == 1
+    assert before <= info.now.seconds <= time.time(), "its clock is this machine's"
 
 
 def test_python_plans_without_changing_anything(scheduler):
