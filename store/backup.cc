@@ -69,6 +69,11 @@ absl::StatusOr<int64_t> Copy(sql::Connection& db, const std::filesystem::path& t
   beside += fmt::format(".{}-{}.part", getpid(), counter++);
   std::filesystem::remove(beside, error);
   absl::Status status = CopyOfOneMoment(db, beside, elsewhere, stop);
+  // Only the copy is written, and "the disk" would be taken for that of the store.
+  if (absl::IsResourceExhausted(status) && !sql::DiskTrouble(status).empty()) {
+    status = absl::ResourceExhaustedError(
+        fmt::format("there is no room for the copy '{}'; {}", target.string(), elsewhere ? "make some on its disk, or name a file on another one" : "make some there"));
+  }
   if (status.ok()) status = SyncFile(beside);
   // Not renamed: link() never replaces a file that somebody else made meanwhile.
   if (status.ok() && link(beside.c_str(), target.c_str()) != 0) {

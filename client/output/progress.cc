@@ -104,7 +104,7 @@ std::string Headline(const v1::SweepUpdate& update) {
 }
 
 std::string StoreTrouble(const v1::SweepUpdate& update) {
-  return fmt::format("the store takes nothing: {}; it goes on by itself", Printable(update.store_trouble()));
+  return fmt::format("{}; it goes on by itself", Printable(update.store_trouble()));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ class LiveBoard {
     std::string files_trouble;                  // The same of that of its files, which may be another.
 
     // What people are told: where nothing can be written, files cannot either.
-    const std::string& trouble() const { return store_trouble.empty() ? files_trouble : store_trouble; }
+    std::string trouble() const { return store_trouble.empty() ? files_trouble : "the store takes nothing: " + store_trouble; }
   };
 
   // Adds or replaces.

@@ -39,13 +39,20 @@ TEST(ProgressTest, SaysStatesSpeedAndTimeLeft) {
 
 TEST(ProgressTest, SaysWhyTheStoreTakesNothing) {
   v1::SweepUpdate update = Update(12, 9);
-  update.set_store_trouble("the disk is full\x1b[2J");
+  update.set_store_trouble("the store takes nothing: the disk is full\x1b[2J");
 
   EXPECT_EQ(ProgressLine(update),
             "mine: 12/945 done, 9 running, 924 queued; 1,204 job-steps/s; about 12 min left; "
             "the store takes nothing: the disk is full\\x1b[2J; it goes on by itself");
   // On a line of its own, which a narrow terminal shows whole.
   EXPECT_EQ(ProgressBlock(update, 80).at(2), "the store takes nothing: the disk is full\\x1b[2J; it goes on by itself");
+}
+
+TEST(ProgressTest, AFullDiskOfFilesIsNotSaidOfTheStore) {
+  v1::SweepUpdate update = Update(12, 9);
+  update.set_store_trouble("no room for files of jobs: cannot write '/files/tmp/1': No space left on device");
+
+  EXPECT_EQ(ProgressBlock(update, 200).at(2), "no room for files of jobs: cannot write '/files/tmp/1': No space left on device; it goes on by itself");
 }
 
 TEST(ProgressTest, InAPipeWritesALineAtChangesAndTheLastState) {

@@ -159,12 +159,16 @@ def test_a_full_disk_under_the_files_alone(home, fault):
             ballast = fill(disk)
             for _ in range(2):  # Whoever tries again is not told of again.
                 assert worker.upload(lease, "weights", number + 1, content, sha256) == grpc.StatusCode.RESOURCE_EXHAUSTED
-            assert f"the store takes nothing: {told}" in run_cli(home, "status", scheduler=scheduler).out
+            shown = run_cli(home, "status", scheduler=scheduler).out
+            assert told in shown and "the store takes nothing" not in shown, shown
+            # Nor does a copy that finds no room there say so of the store.
+            copied = run_cli(home, "store", "backup", disk / "copy.db", scheduler=scheduler)
+            assert copied.code == 1 and f"there is no room for the copy '{disk}/copy.db'" in copied.err and "the store of the scheduler" not in copied.err, copied
             ballast.unlink()
             if number % 2 == 0:  # Nobody tries again, and the disk is asked.
-                until(lambda: "the store takes nothing" not in run_cli(home, "status", scheduler=scheduler).out, "there is room again")
+                until(lambda: told not in run_cli(home, "status", scheduler=scheduler).out, "there is room again")
             assert worker.upload(lease, "weights", number + 1, content, sha256) is None
-            assert "the store takes nothing" not in run_cli(home, "status", scheduler=scheduler).out
+            assert told not in run_cli(home, "status", scheduler=scheduler).out
             assert refusal(lambda: worker.synchronize(finished=[worker.success(lease, 0.5)])) is None
             assert scheduler.log().count(told) == scheduler.log().count("there is room for files of jobs again") == number + 1
         scheduler.stop()
