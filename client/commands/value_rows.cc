@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -104,11 +105,12 @@ absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsReques
   }
   const std::vector<std::string> paths = with_settings ? VaryingSettings(effective) : std::vector<std::string>();
   Grid all;
-  std::string json;
+  std::string json;  // Of one of several sweeps; that of one alone is written page by page.
   int64_t count = 0;
   RETURN_IF_ERROR(ForEachMeasurementPage(connection_, std::move(question), [&](const v1::ListMeasurementsResponse& page) -> absl::StatusOr<bool> {
     Grid grid = GridOf(page, is_csv && output_.several() ? sweep.name() : "");
     if (!paths.empty()) AddSettings(page, paths, effective, grid);
+    const bool is_list_begun = count > 0;
     count += std::ssize(grid.rows);
     if (is_csv) {
       session_.out() << GridAsCsv(grid, !begun_);
@@ -117,9 +119,16 @@ absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsReques
     }
     if (session_.json()) {
       const std::string list = GridAsJson(grid);
-      if (!json.empty() && !grid.rows.empty()) json += ',';
-      json.append(list, 1, list.size() - 2);  // Without its brackets.
-      return true;
+      const std::string_view rows = std::string_view(list).substr(1, list.size() - 2);  // Without its brackets.
+      const std::string_view separator = is_list_begun && !rows.empty() ? "," : "";
+      if (output_.several()) {
+        (json += separator) += rows;
+        return true;
+      }
+      if (!begun_) session_.out() << fmt::format("{{\"schema\":{},\"measurements\":[", JsonText(kJsonSchema));
+      begun_ = true;
+      session_.out() << separator << rows;
+      return static_cast<bool>(session_.out());
     }
     all.columns = std::move(grid.columns);
     all.rows.insert(all.rows.end(), std::make_move_iterator(grid.rows.begin()), std::make_move_iterator(grid.rows.end()));
@@ -131,11 +140,10 @@ absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsReques
   }));
   if (!session_.out()) return absl::OkStatus();
 
-  if (session_.json()) {
-    PartsOutput::Members members;
-    if (output_.several()) members.emplace_back("sweep", JsonText(sweep.name()));
-    members.emplace_back("measurements", "[" + json + "]");
-    output_.Add(members);
+  if (session_.json() && output_.several()) {
+    output_.Add({{"sweep", JsonText(sweep.name())}, {"measurements", "[" + json + "]"}});
+  } else if (session_.json()) {
+    session_.out() << "]}\n";
   } else if (!is_csv) {
     output_.Begin(sweep.name());
     session_.Print(all, "measurements");

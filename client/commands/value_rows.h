@@ -15,7 +15,7 @@ class ValueRows {
   ValueRows(Session& session, Connection& connection, PartsOutput& output) : session_(session), connection_(connection), output_(output) {}
 
   // Those of a sweep that `question` asks for; its sweep and its page are filled in here. A job that diverged has a row without a value.
-  // CSV is written page by page: a large sweep has millions of rows.
+  // CSV is written page by page, and JSON of one sweep: a large one has millions of rows.
   // RESOURCE_EXHAUSTED: more rows than anyone reads, in a format for people. Nothing is printed then.
   absl::Status Print(const v1::Sweep& sweep, v1::ListMeasurementsRequest question);
 

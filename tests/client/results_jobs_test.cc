@@ -51,7 +51,10 @@ TEST_F(ResultsJobsTest, JobsPrintsEveryValueInARowOfItsOwn) {
                 first_ + ",,even_pairs,rope:randomized,0.0003,0,false,accuracy,100,\"layer=0,head=1\",1e-300\n" +
                 second_ + ",wide,even_pairs,rope:randomized,0.0003,1,true,,,,\n");
 
-  const nlohmann::json rows = nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"];
+  const std::string json = Run({"results", "last", "--jobs", "-o", "json"}).out;
+  EXPECT_THAT(json, StartsWith("{\"schema\":\"longreach/v1\",\"measurements\":[{\"job\":\"" + first_ + "\",\"system\":\"\",\"task\":\"even_pairs\","));
+  EXPECT_THAT(json, ::testing::EndsWith(",\"value\":null}]}\n"));
+  const nlohmann::json rows = nlohmann::json::parse(json)["measurements"];
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0]["job"], first_);
   EXPECT_EQ(rows[0]["diverged"], false);
@@ -177,12 +180,13 @@ TEST_F(ResultsJobsTest, ASweepWithoutValuesHasAHeaderAlone) {
   EXPECT_EQ(outcome.code, kDone);
   EXPECT_EQ(outcome.out, "job,system,task,encoding,learning_rate,seed,diverged,metric,length,slice,value\n");
   EXPECT_THAT(outcome.err, HasSubstr("no job of sweep 'table-b1' has such values"));
-  EXPECT_EQ(nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"].size(), 0u);
+  EXPECT_EQ(Run({"results", "last", "--jobs", "-o", "json"}).out, "{\"schema\":\"longreach/v1\",\"measurements\":[]}\n");
 
   scheduler_.refusals["ListMeasurements"] = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "only: unknown task 'x'");
   const Outcome refused = Run({"results", "last", "--jobs", "--only", "task=x", "-o", "csv"});
   EXPECT_EQ(refused.code, kUsage);
   EXPECT_EQ(refused.out, "");
+  EXPECT_EQ(Run({"results", "last", "--jobs", "--only", "task=x", "-o", "json"}).out, "");
 }
 
 }  // namespace
