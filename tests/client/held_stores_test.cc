@@ -1,0 +1,118 @@
+// Commands with the store of another: whose it is for a moment they wait for, and who keeps it is asked or named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/client/embedded_fixture.h"
+
+namespace longreach::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(EmbeddedTest, AStoreThatAnotherCommandWorksOnIsLookedIntoThroughItsScheduler) {
+  const std::string refuses = "echo held at unix:$SOCKET\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n";
+  const std::string socket = fake_.address().substr(fake_.address().find(':') + 1);
+  SetScheduler("SOCKET=" + socket + "\n" + refuses);
+  MakeStore();
+
+  const Outcome looked = Run({"sweeps", "--store", store()});
+
+  EXPECT_EQ(looked.code, kDone) << looked.err;
+  EXPECT_EQ(looked.err, "");
+  EXPECT_TRUE(std::filesystem::is_empty(runtime_.path()));
+  // Who trains has to have it alone, which a plan does not pass over.
+  const Outcome planned = Run({"plan", "quickstart", "--store", store()});
+  EXPECT_EQ(planned.code, kDone) << planned.err;
+  EXPECT_THAT(planned.err, HasSubstr("another command works on this store: once that has ended, 'longreach run quickstart --store " + store() + "' runs it here"));
+  EXPECT_THAT(planned.err, Not(HasSubstr("hands it to that scheduler")));
+  const Outcome ran = Run({"run", "quickstart", "--store", store()});
+  EXPECT_EQ(ran.code, kFailed);
+  EXPECT_THAT(ran.err, HasSubstr("is held by another scheduler"));
+}
+
+TEST_F(EmbeddedTest, WatchDoesNotWaitForAHolderThatHasEnded) {
+  const std::string socket = fake_.address().substr(fake_.address().find(':') + 1);
+  SetScheduler("echo held at unix:" + socket + "\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
+  MakeStore();
+  v1::SweepUpdate& update = fake_.updates.emplace_back();  // The stream ends before the sweep does.
+  *update.mutable_sweep() = fake_.sweep;
+
+  for (const char* command : {"watch", "wait"}) {
+    const Outcome outcome = Run({command, "last", "--store", store()});
+
+    EXPECT_EQ(outcome.code, kUnreachable) << command << ": " << outcome.err;
+  }
+}
+
+TEST_F(EmbeddedTest, AStoreThatIsFreeInAMomentIsWaitedFor) {
+  // The scheduler of a command that was killed listens no more, and has the store still; and who looks into one now and then gives it back.
+  for (const char* said : {"held at unix:/nowhere/s", "held for a moment", "held for a moment at unix:/nowhere/s"}) {
+    const std::string once = "if [ ! -e " + Path("held") + " ]; then touch " + Path("held") + "; echo " + said +
+                             "; echo \"error: store 'test.db' is held by another scheduler\" >&2; exit 1; fi\n";
+    for (const std::vector<std::string>& command : {std::vector<std::string>{"sweeps"}, {"submit", "quickstart"}}) {
+      std::filesystem::remove(Path("held"));
+      SetScheduler(once + Listens());
+      MakeStore();
+      std::vector<std::string> line = command;
+      line.insert(line.end(), {"--store", store()});
+
+      const Outcome outcome = Run(line);
+
+      EXPECT_EQ(outcome.code, kDone) << said << command[0] << outcome.err;
+      EXPECT_EQ(outcome.err.find("held"), std::string::npos) << outcome.err;
+    }
+  }
+}
+
+TEST_F(EmbeddedTest, OthersAreToldToWaitUnlessTheStoreIsKept) {
+  SetScheduler(Listens());
+  SetReadyWorker("cat >/dev/null\n");
+  MakeStore();
+  for (const std::vector<std::string>& brief : {std::vector<std::string>{"submit", "quickstart"}, {"sweeps"}, {"cancel", "last"}}) {
+    std::vector<std::string> line = brief;
+    line.insert(line.end(), {"--store", store()});
+    EXPECT_EQ(Run(line).code, kDone) << brief[0];
+    EXPECT_THAT(LastLine("scheduler.calls"), HasSubstr(" --soon-free")) << brief[0];
+  }
+  fake_.sweep.mutable_counts()->set_succeeded(fake_.sweep.jobs());
+  (void)Run({"run", "table-b1", "--store", store()});
+  EXPECT_THAT(LastLine("scheduler.calls"), HasSubstr("--store " + store()));
+  EXPECT_THAT(LastLine("scheduler.calls"), Not(HasSubstr("--soon-free"))) << "who looks meanwhile asks its scheduler";
+}
+
+TEST_F(EmbeddedTest, WhatOnlyLooksAsksTheSchedulerOfACommandThatIsNotSoonDoneAfterAll) {
+  SetScheduler("echo held for a moment at " + fake_.address() + "\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
+  MakeStore();
+
+  const Outcome looked = Run({"sweeps", "--store", store()});
+
+  EXPECT_EQ(looked.code, kDone) << looked.err;
+  EXPECT_EQ(looked.err, "waiting for the store '" + store() + "', which another command has for a moment\n") << "once";
+}
+
+TEST_F(EmbeddedTest, AHolderThatIsNotToBeReachedIsARefusal) {
+  SetScheduler("echo held at unix:/nowhere/s\necho \"error: store 'test.db' is held by another scheduler, at unix:/nowhere/s\" >&2\nexit 1\n");
+  MakeStore();
+
+  const Outcome outcome = Run({"sweeps", "--store", store()});
+
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_EQ(outcome.err, "error: store 'test.db' is held by another scheduler, at unix:/nowhere/s\n");
+}
+
+TEST_F(EmbeddedTest, ASchedulerForOtherMachinesThatHoldsTheStoreIsOnlyNamed) {
+  SetScheduler("echo held at localhost:7070\necho \"error: store 'test.db' is held by another scheduler, at localhost:7070\" >&2\nexit 1\n");
+  MakeStore();
+
+  const Outcome outcome = Run({"sweeps", "--store", store()});
+
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("at localhost:7070"));
+}
+
+}  // namespace
+}  // namespace longreach::client
