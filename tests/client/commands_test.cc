@@ -321,10 +321,10 @@ TEST_F(CommandTest, WhatHasFailedIsNotToRunAndTheCommandThatRunsItIsSaid) {
 }
 
 TEST_F(CommandTest, SubmitNamesNoRetryThatWouldBeInVain) {
-  scheduler_.plan.set_failed(2);
-  for (v1::Job& job : *scheduler_.jobs.mutable_jobs()) job.set_failure("input failed: weights (job 01234567 diverged)");
+  scheduler_.plan.set_failed(1);
+  scheduler_.jobs.mutable_jobs(0)->set_failure("input failed: weights (job 01234567 diverged)");
   const Outcome submitted = Run({"submit", "table-b1"});
-  EXPECT_THAT(submitted.err, HasSubstr("2 jobs have failed, and stay so\n"));
+  EXPECT_THAT(submitted.err, HasSubstr("1 job has failed, and stays so\nwhat it begins with diverged, which is a result that no retry changes"));
   EXPECT_THAT(submitted.err, Not(HasSubstr("longreach retry")));
 }
 

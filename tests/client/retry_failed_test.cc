@@ -1,4 +1,4 @@
-// `longreach run` of a sweep with jobs that have failed, which a submission leaves so.
+// `longreach run` and `submit` of a sweep with jobs that have failed, which a submission leaves so.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@ namespace longreach::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 using RetryFailedTest = EmbeddedTest;
@@ -35,6 +36,21 @@ TEST_F(RetryFailedTest, RunOfASweepWhoseOtherJobsHaveFailedStartsAWorkerToRetryT
 
   EXPECT_EQ(fake_.steered.action(), v1::SteerSweepRequest::ACTION_RETRY);
   EXPECT_THAT(Contents("worker.calls"), HasSubstr("run "));
+}
+
+TEST_F(RetryFailedTest, SubmitNamesARunWhereSomethingIsOpenAlone) {
+  MakeStore();
+  SetScheduler(Listens());
+  fake_.plan.set_failed(1);
+  fake_.sweep.mutable_counts()->set_succeeded(1);
+  fake_.sweep.mutable_counts()->set_failed(1);
+
+  const Outcome failed = Run({"submit", "table-b1", "--store", store()});
+
+  EXPECT_THAT(failed.err, HasSubstr("1 job has failed, and stays so; 'longreach retry aaaaaaaa --store " + store() + "' queues it again\n"));
+  EXPECT_THAT(failed.err, Not(HasSubstr("nothing runs yet")));
+  fake_.sweep.mutable_counts()->set_queued(1);
+  EXPECT_THAT(Run({"submit", "table-b1", "--store", store()}).err, HasSubstr("nothing runs yet; 'longreach run table-b1 --store " + store() + "' does\n"));
 }
 
 // The plan of before they are queued again is not of them.
