@@ -39,8 +39,7 @@ void AddAscending(const google::protobuf::RepeatedField<int32_t>& from, google::
   for (const int32_t length : std::set<int32_t>(from.begin(), from.end())) to.Add(length);
 }
 
-// Of jobs that train a model of their own; without data where those of the task read none. All encodings ask the same, and so does any size of the model, but for
-// one that the trainer itself refuses: what it needs of these to look at the data is said.
+// Of jobs that train a model of their own; without data where those of the task read none. All encodings ask the same, and so does any size of the model.
 v1::JobSpec NeedOfOwnModel(const v1::SweepSpec& sweep, const std::string& task) {
   v1::JobSpec job;
   const catalog::DataTask* const known = catalog::FindDataTask(task);
@@ -50,7 +49,6 @@ v1::JobSpec NeedOfOwnModel(const v1::SweepSpec& sweep, const std::string& task) 
   job.set_task(task);
   job.set_encoding("none");
   v1::Model& asked = *job.mutable_model();
-  asked.set_dropout(0);
   const v1::Model& model = sweep.model();
   if (model.has_classes()) asked.set_classes(model.classes());
   if (model.has_row_delimiter()) asked.set_row_delimiter(model.row_delimiter());

@@ -18,8 +18,11 @@ absl::Status CheckFits(const std::filesystem::path& folder, const std::string& j
   ASSIGN_OR_RETURN(trainer::PackSettings settings, agent::SettingsOf(spec));
   const trainer::DataSource here{.folder = folder, .sha256 = ""};
   if (!settings.model.folder.empty()) return trainer::CheckPublished(settings, here);
-  // Lengths that are left out are not looked at: a mixture is opened for those to train on, and one token is the least.
+  // What is no matter of data is left out here, and must be right by the trainer's rules.
   trainer::PackSettings::Training& training = settings.training;
+  settings.model.dropout = 0;
+  training.warmup_steps = 0;
+  // Nor are lengths looked at that are left out: a mixture is opened for those to train on, and one token is the least.
   if (training.lengths.empty() && training.mixture.empty()) training.steps = 0;
   if (training.lengths.empty() && !training.mixture.empty()) training.lengths = {1};
   return trainer::CheckDataSets(settings, here);

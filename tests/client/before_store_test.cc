@@ -82,7 +82,7 @@ TEST_F(BeforeStoreTest, ADataSetOfAnotherKindIsToldWithItsPlace) {
   EXPECT_THAT(outcome.err, HasSubstr("error: " + file + ":8:"));
   EXPECT_THAT(outcome.err, HasSubstr("systems.other: data: the data set 'marks' is of the kind 'images'\n  nothing was submitted\n"));
   const std::string begin = R"({"experiment":"language","task":"enwik8","encoding":"none","data":")";
-  const std::string end = R"(","model":{"dropout":0},"training":{"lengths":[4,8]},"evaluation":{"lengths":[16]}})";
+  const std::string end = R"(","model":{},"training":{"lengths":[4,8]},"evaluation":{"lengths":[16]}})";
   EXPECT_EQ(LastLine("worker.calls"), "data fit " + begin + "enwik8" + end + " " + begin + "marks" + end + "\n") << "once for all encodings";
   EXPECT_FALSE(std::filesystem::exists(store()));
 }

@@ -140,6 +140,16 @@ def test_a_damaged_data_set_is_named(home):
     assert found.code == 1 and "damaged: words: " in found.out and "\ndata_sets (failed):\n" in found.out, found
 
 
+def test_a_misspelt_variable_is_named(home):
+    misspelt = ["env", "LONGREACH_SCHEDULR=head:1", "LONGREACH_DATA=/data", "LONGREACH_LISTEN=localhost:1", BIN / "longreach"]
+
+    check = checks_of(run(home, *misspelt, "doctor", "--store", "b1.db", "-o", "json"))["variables"]
+    assert (check["state"], check["seen"], check["advice"]) == (
+        "warning", "LONGREACH_SCHEDULR means nothing to any of the programs", "did you mean LONGREACH_SCHEDULER?"), check
+    shown = run(home, *misspelt, "config", "show", "-o", "json").json()
+    assert shown["unknown_variables"] == [{"name": "LONGREACH_SCHEDULR", "meant": "LONGREACH_SCHEDULER"}], shown
+
+
 def test_few_open_files_are_a_warning(home):
     limited = Finished(subprocess.run([*DIE_WITH_PARENT, "bash", "-c", f"ulimit -n 512 && exec {BIN}/longreach doctor --store b1.db -o json"], capture_output=True,
                                       text=True, cwd=home.path, env=home.environment(), timeout=harness.PATIENCE_S))
