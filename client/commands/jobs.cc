@@ -17,7 +17,9 @@
 namespace longreach::client {
 namespace {
 
-constexpr int kPage = 1000;
+// For every page the scheduler reads the sweep's specification, with all of its seeds. With the longest reasons of failures, 1,000 bytes each, this many
+// jobs are 6 MB, and an answer may have kMaxMessageBytes.
+constexpr int kPage = 4000;
 
 class Jobs final : public Command {
  public:

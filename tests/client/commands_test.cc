@@ -461,7 +461,7 @@ TEST_F(CommandTest, JobsFollowsAllPages) {
   EXPECT_EQ(Run({"jobs", "last", "-o", "csv"}).out, "id,system,task,encoding,learning_rate,seed,state,diverged,step,steps,score,failures,failure\n" +
                                                         std::string(63, 'b') + "0" + row + "0,succeeded,false,1000,1000,0.875,0,\n" +
                                                         std::string(63, 'b') + "1" + row + "1,succeeded,false,1000,1000,0.875,0,\n");
-  EXPECT_EQ(scheduler_.jobs_request.limit(), 1000);
+  EXPECT_EQ(scheduler_.jobs_request.limit(), 4000);
   EXPECT_EQ(Run({"jobs", "last", "-o", "csv", "--limit", "2"}).err, "");
   EXPECT_EQ(scheduler_.jobs_request.limit(), 1) << "the second page has what the first left";
 
