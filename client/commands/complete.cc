@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -48,6 +49,27 @@ bool IsQuicklyCopied(const std::string& store) {
   return bytes <= kMostBytesCopied;
 }
 
+// What the words before the last one say of the scheduler or store to ask. nullopt: nothing.
+std::optional<GlobalFlags> PlaceTyped(const std::vector<std::string>& words) {
+  using Flag = std::optional<std::string> GlobalFlags::*;
+  constexpr std::pair<std::string_view, Flag> kFlags[] = {
+      {"--context", &GlobalFlags::context},         {"--scheduler", &GlobalFlags::scheduler}, {"--store", &GlobalFlags::store},          {"--ca", &GlobalFlags::ca},
+      {"--certificate", &GlobalFlags::certificate}, {"--key", &GlobalFlags::key},             {"--token-file", &GlobalFlags::token_file}};
+  std::optional<GlobalFlags> typed;
+  const auto note = [&typed](Flag flag, std::string_view value) {
+    if (!typed) typed.emplace();
+    (*typed).*flag = std::string(value);
+  };
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string_view word = words[i];
+    for (const auto& [name, flag] : kFlags) {
+      if (word == name && i + 2 < words.size()) note(flag, words[i + 1]);
+      if (word.starts_with(name) && word.substr(name.size()).starts_with('=')) note(flag, word.substr(name.size() + 1));
+    }
+  }
+  return typed;
+}
+
 // What a shell offers next: lines "WORD<tab>DESCRIPTION", or ":files" for file names.
 class Completer {
  public:
@@ -59,14 +81,12 @@ class Completer {
     for (size_t i = 0; i + 1 < words.size(); ++i) {
       const std::string& word = words[i];
       if (waiting != nullptr) {
-        NotePlace(*waiting, word);
         waiting = nullptr;
       } else if (word.size() > 1 && word[0] == '-') {
         const size_t equals = word.find('=');
         const CLI::Option* option = FindOption(*app, word.substr(0, equals));
         if (option == nullptr || option->get_items_expected_max() == 0) continue;
         if (equals == std::string::npos) waiting = option;
-        else NotePlace(*option, word.substr(equals + 1));
       } else if (const CLI::App* child = Child(*app, word); child != nullptr) {
         app = child;
       } else {
@@ -128,12 +148,6 @@ class Completer {
       // What may be named several times is offered for each of them.
       if (option->get_expected_max() > 1 || index-- == 0) return Offer(option->get_name(/*positional=*/true));
     }
-  }
-
-  // Where the line says that its store or scheduler is: that is asked, and not the environment's.
-  void NotePlace(const CLI::Option& option, const std::string& value) {
-    if (option.check_lname("store")) place_.store = value;
-    if (option.check_lname("scheduler")) place_.scheduler = value;
   }
 
   void OfferValues(const CLI::App& app, const CLI::Option& option, const std::string& current) {
@@ -268,21 +282,14 @@ class Completer {
     }
   }
 
-  // A scheduler that runs, or a copy of the store that the line or the environment names: a key that is pressed changes no store, and keeps none from
-  // others.
+  // A scheduler that runs, or a copy of the store that is named: a key that is pressed changes no store, and keeps none from others.
   Connection* Reach() {
-    Session* session = &session_;
-    if (place_.store.has_value() || place_.scheduler.has_value()) {
-      absl::StatusOr<Settings> settings = ResolveSettings(place_, session_.environment());
-      if (!settings.ok()) return nullptr;
-      session = &of_line_.emplace(session_.environment(), *std::move(settings));
-    }
-    if (const std::string& store = session->settings().store; !store.empty()) {
+    if (const std::string& store = session_.settings().store; !store.empty()) {
       if (!IsQuicklyCopied(store)) return nullptr;
-      const absl::StatusOr<Connection*> connection = session->Connect(StoreUse::kCopy);
+      const absl::StatusOr<Connection*> connection = session_.Connect(StoreUse::kCopy);
       return connection.ok() ? *connection : nullptr;
     }
-    absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(session->settings().scheduler, session->settings().credentials, kPatience);
+    absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(session_.settings().scheduler, session_.settings().credentials, kPatience);
     if (!opened.ok()) return nullptr;
     connection_ = *std::move(opened);
     return connection_.get();
@@ -337,8 +344,6 @@ class Completer {
 
   const CLI::App& root_;
   Session& session_;
-  GlobalFlags place_;                   // As the line says it: store and scheduler alone.
-  std::optional<Session> of_line_;      // Its session, where it says one.
   std::vector<std::string> arguments_;  // Words of the line that are no options and no commands.
   std::unique_ptr<Connection> connection_;
   std::vector<std::string> lines_;
@@ -359,7 +364,13 @@ class Complete final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     const std::unique_ptr<AppTree> tree = BuildApp();
-    for (const std::string& line : Completer(tree->root, session).Complete(words_)) {
+    std::optional<Session> of_words;
+    if (const std::optional<GlobalFlags> flags = PlaceTyped(words_)) {
+      absl::StatusOr<Settings> settings = ResolveSettings(*flags, session.environment());
+      if (!settings.ok()) return kDone;  // The command that is being typed would be refused.
+      of_words.emplace(session.environment(), *std::move(settings));
+    }
+    for (const std::string& line : Completer(tree->root, of_words ? *of_words : session).Complete(words_)) {
       session.out() << line << "\n";
     }
     return kDone;

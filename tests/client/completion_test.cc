@@ -220,6 +220,24 @@ TEST(CompletionTest, OffersTheContextsOfTheConfigFileWithTheirPlaces) {
   EXPECT_EQ(RunCommandLine({"__complete", "--", "--context", "c"}, variables).out, "cluster\thead\n");
 }
 
+TEST(CompletionTest, AsksTheSchedulerThatTheWordsSoFarName) {
+  const FakeScheduler scheduler;
+  const TempFolder home;
+  std::filesystem::create_directories(home.path() / "longreach");
+  home.Write("longreach/config.yaml", "contexts:\n  far: {scheduler: '" + scheduler.address() + "'}\n  nobody: {scheduler: 'unix:/nonexistent'}\n");
+  const auto offered = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"__complete", "--"});
+    return RunCommandLine(words, {{"XDG_CONFIG_HOME", home.path().string()}, {"LONGREACH_SCHEDULER", "unix:/nonexistent"}}).out;
+  };
+  EXPECT_THAT(offered({"status", ""}), Not(HasSubstr("table-b1")));
+  EXPECT_THAT(offered({"status", "--context", "far", ""}), HasSubstr("\ntable-b1\t"));
+  EXPECT_THAT(offered({"--context=far", "status", ""}), HasSubstr("\ntable-b1\t"));
+  EXPECT_THAT(offered({"status", "--scheduler", scheduler.address(), ""}), HasSubstr("\ntable-b1\t"));
+  EXPECT_THAT(offered({"status", "--context", "nobody", ""}), Not(HasSubstr("table-b1")));
+  EXPECT_EQ(offered({"status", "--context", "fra", ""}), "");
+  EXPECT_EQ(offered({"status", "--context", "f"}), "far\t" + scheduler.address() + "\n") << "which is being typed";
+}
+
 TEST(CompletionTest, EachShellHasAScriptThatAsksTheProgram) {
   for (const std::string shell : {"bash", "zsh", "fish"}) {
     EXPECT_THAT(RunCommandLine({"completion", shell}).out, HasSubstr("longreach __complete -- ")) << shell;
