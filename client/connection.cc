@@ -33,7 +33,8 @@ absl::Status NoScheduler(const std::string& address, bool tls, const std::shared
   if (channel->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY) return absl::OkStatus();
   const access::ConnectEnd end = access::ConnectEndOf(status.error_message());
   std::optional<uint64_t> connections;
-  if (end == access::ConnectEnd::kTurnedAway) connections = ConnectionsOfFullScheduler(address);
+  // Also of one that closed the connection: where the first bytes to a Unix socket find it closed, gRPC does not read what was said.
+  if (!tls && (end == access::ConnectEnd::kTurnedAway || end == access::ConnectEnd::kClosed)) connections = ConnectionsOfFullScheduler(address);
   return NoAnswer({.address = address, .tls = tls, .timed_out = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED, .end = end,
                    .connections = connections, .grpc_text = status.error_message()});
 }

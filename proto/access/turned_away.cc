@@ -59,7 +59,7 @@ std::string_view MeaningOf(ConnectEnd end) {
   switch (end) {
     case ConnectEnd::kTurnedAway: return "it is there and has as many connections as it takes, as its log then says, or it is a web server";
     case ConnectEnd::kAlert: return "it is there and has as many connections as it takes, as its log then says, or TLS fails on its side";
-    case ConnectEnd::kClosed: return "somebody is there and closed the connection";
+    case ConnectEnd::kClosed: return "somebody is there and closed the connection: a scheduler that has as many connections as it takes, as its log then says, or one that speaks TLS";
     case ConnectEnd::kNobody:
     case ConnectEnd::kOther: break;
   }

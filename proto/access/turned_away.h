@@ -23,14 +23,14 @@ enum class ConnectEnd {
   kNobody,       // Refused, no such socket, no such host, or no way to it.
   kTurnedAway,   // By FullAnswer(), or by another server that speaks HTTP/1.1.
   kAlert,        // By FullAlert(), or by another trouble of a server that speaks TLS.
-  kClosed,       // Somebody was there, and closed the connection without a word.
+  kClosed,       // Somebody was there, and closed the connection, perhaps with a word that was not read.
   kOther,
 };
 
 // By the text of gRPC's status UNAVAILABLE. Pure.
 ConnectEnd ConnectEndOf(std::string_view grpc_text);
 
-// Where the text says so, what it means in a log: "which is there, and ..."; else empty. Pure.
+// Where somebody is there, what that may be, for a log; else empty. Pure.
 std::string_view MeaningOf(ConnectEnd end);
 
 }  // namespace longreach::access

@@ -19,10 +19,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Listens on a Unix socket, says `words` to everybody, and closes.
+// Listens on a Unix socket, says `words` to everybody, and ends: at once, so that what a caller writes may find it closed, or when the caller has read
+// them and left.
 class OneThatSpeaksFirst {
  public:
-  OneThatSpeaksFirst(const std::filesystem::path& path, std::string words) : words_(std::move(words)) {
+  enum class Closes { kAtOnce, kAfterTheCaller };
+  OneThatSpeaksFirst(const std::filesystem::path& path, std::string words, Closes closes) : words_(std::move(words)), closes_(closes) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
@@ -43,11 +45,16 @@ class OneThatSpeaksFirst {
       const int caller = accept(socket_, nullptr, nullptr);
       if (caller < 0) return;
       send(caller, words_.data(), words_.size(), MSG_NOSIGNAL);  // To one that has gone meanwhile, in vain.
+      shutdown(caller, SHUT_WR);
+      char ignored[256];
+      while (closes_ == Closes::kAfterTheCaller && recv(caller, ignored, sizeof ignored, 0) > 0) {
+      }
       close(caller);
     }
   }
 
   const std::string words_;
+  const Closes closes_;
   int socket_ = -1;
   std::thread thread_;
 };
@@ -60,19 +67,22 @@ TEST(NoAnswerTest, AFullSchedulerIsToldApartFromNobody) {
   EXPECT_THAT(Opening("unix:" + path), HasSubstr("error: no scheduler at unix:"));
   EXPECT_EQ(ConnectionsOfFullScheduler("unix:" + path), std::nullopt);
 
-  const OneThatSpeaksFirst full(path, access::FullAnswer(16));
+  for (const auto closes : {OneThatSpeaksFirst::Closes::kAtOnce, OneThatSpeaksFirst::Closes::kAfterTheCaller}) {
+    std::filesystem::remove(path);
+    const OneThatSpeaksFirst full(path, access::FullAnswer(16), closes);
 
-  EXPECT_EQ(ConnectionsOfFullScheduler("unix:" + path), 16u);
-  const std::string told = Opening("unix:" + path);
-  EXPECT_THAT(told, HasSubstr("error: the scheduler at unix:" + path + " has 16 connections, and takes no more\n  try again"));
-  EXPECT_THAT(told, HasSubstr("ulimit -n"));
-  EXPECT_THAT(told, Not(HasSubstr("no scheduler")));
+    EXPECT_EQ(ConnectionsOfFullScheduler("unix:" + path), 16u);
+    const std::string told = Opening("unix:" + path);
+    EXPECT_THAT(told, HasSubstr("error: the scheduler at unix:" + path + " has 16 connections, and takes no more\n  try again"));
+    EXPECT_THAT(told, HasSubstr("ulimit -n"));
+    EXPECT_THAT(told, Not(HasSubstr("no scheduler")));
+  }
 }
 
 TEST(NoAnswerTest, OneThatClosesAtOnceIsNotOneThatIsNotThere) {
   const TempFolder folder;
   const std::string path = (folder.path() / "s").string();
-  const OneThatSpeaksFirst silent(path, "");
+  const OneThatSpeaksFirst silent(path, "", OneThatSpeaksFirst::Closes::kAtOnce);
 
   EXPECT_EQ(ConnectionsOfFullScheduler("unix:" + path), std::nullopt);
   EXPECT_THAT(Opening("unix:" + path), HasSubstr("closed the connection at once"));
@@ -81,7 +91,7 @@ TEST(NoAnswerTest, OneThatClosesAtOnceIsNotOneThatIsNotThere) {
 TEST(NoAnswerTest, AWebServerIsNotTakenForAFullScheduler) {
   const TempFolder folder;
   const std::string path = (folder.path() / "s").string();
-  const OneThatSpeaksFirst web(path, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+  const OneThatSpeaksFirst web(path, "HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nhi", OneThatSpeaksFirst::Closes::kAfterTheCaller);
 
   EXPECT_EQ(ConnectionsOfFullScheduler("unix:" + path), std::nullopt);
   const std::string told = Opening("unix:" + path);

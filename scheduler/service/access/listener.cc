@@ -183,6 +183,7 @@ void Listener::Stop() {
 
 Listener::~Listener() {
   Stop();
+  CloseTurnedAway();
   for (const auto& [watched, connection] : connections_.Lock()->watched) close(watched);
   if (stop_ >= 0) close(stop_);
   if (new_ones_ >= 0) close(new_ones_);
@@ -229,6 +230,7 @@ void Listener::Accept(int listening, grpc::experimental::ExternalConnectionAccep
     // Without descriptors the connection stays in the queue, and asking at once would ask for ever.
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       cuts_.Add(fmt::format("no connection can be taken: {}; raise the limit of open files (LimitNOFILE, ulimit -n)", std::strerror(errno)));
+      CloseTurnedAway();
       usleep(kPauseMs * 1000);
     }
     return;
@@ -260,16 +262,25 @@ void Listener::Accept(int listening, grpc::experimental::ExternalConnectionAccep
   to.HandleNewConnection(&parameters);
 }
 
-// At once and for good: nothing of whoever is refused stays, not even a descriptor, however many come. A new connection has room for so
-// few bytes.
-void Listener::TurnAway(int socket, size_t connections) const {
+// However many come, nothing of them is kept but the last few descriptors, and nobody is waited for: a new connection has room for so few
+// bytes. Those few, as who finds a Unix socket closed when it writes its own first bytes does not read what is there.
+void Listener::TurnAway(int socket, size_t connections) {
   // Closed with something unread, a connection is reset, and what was said before might be lost with it. Who has sent more than any
   // caller's first bytes may lose it.
   char unread[kMostUnread];
   recv(socket, unread, sizeof unread, MSG_DONTWAIT);
   const std::string told = options_.tls ? access::FullAlert() : access::FullAnswer(connections);
   if (send(socket, told.data(), told.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) shutdown(socket, SHUT_WR);
-  close(socket);
+  const int oldest = std::exchange(turned_away_[oldest_turned_away_], socket);
+  if (oldest >= 0) close(oldest);
+  oldest_turned_away_ = (oldest_turned_away_ + 1) % turned_away_.size();
+}
+
+void Listener::CloseTurnedAway() {
+  for (int& socket : turned_away_) {
+    if (socket >= 0) close(socket);
+    socket = -1;
+  }
 }
 
 void Listener::End(int watched) {

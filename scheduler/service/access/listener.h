@@ -6,7 +6,9 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/support/server_interceptor.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -69,7 +71,8 @@ class Listener {
   void TakeConnections(grpc::experimental::ExternalConnectionAcceptor& to);
   void WatchConnections();
   void Accept(int listening, grpc::experimental::ExternalConnectionAcceptor& to);
-  void TurnAway(int socket, size_t connections) const;
+  void TurnAway(int socket, size_t connections);
+  void CloseTurnedAway();
   void End(int watched);
   void Admit(const std::string& peer);
   // Looks at a connection on which something came, and cuts it if that was too much.
@@ -88,6 +91,9 @@ class Listener {
   std::vector<int> busy_;  // Something came on these, and they tell of no more until they were looked at.
   CallCounts counts_;
   std::unordered_map<int, Account> accounts_;
+  // The last that were turned away, of the taking thread: -1 for none.
+  std::array<int, 4> turned_away_ = {-1, -1, -1, -1};
+  size_t oldest_turned_away_ = 0;
   // Apart: gRPC begins to read on the thread that hands a connection over, and goes on for as long as bytes come without a pause.
   std::thread taking_;
   std::thread watching_;

@@ -37,6 +37,7 @@ TEST(TurnedAwayTest, HowATryToConnectEndedIsInGrpcsText) {
   EXPECT_EQ(end("UNKNOWN: ipv4:127.0.0.1:17999: Failed to connect to remote host: Connection refused"), ConnectEnd::kNobody);
   EXPECT_EQ(end("UNKNOWN: unix:/tmp/none.sock: No such file or directory"), ConnectEnd::kNobody);
   EXPECT_EQ(end("UNAVAILABLE: ipv4:127.0.0.1:17813: Socket closed"), ConnectEnd::kClosed);
+  EXPECT_EQ(end("UNAVAILABLE: unix:/tmp/many.sock: Broken pipe"), ConnectEnd::kClosed);
   EXPECT_EQ(end("UNKNOWN: ipv4:127.0.0.1:17812: Ssl handshake failed: SSL_ERROR_SSL: error:0A00010B:SSL routines::wrong version number"), ConnectEnd::kOther);
   EXPECT_EQ(ConnectEndOf("Deadline Exceeded"), ConnectEnd::kOther);
 }
@@ -44,7 +45,7 @@ TEST(TurnedAwayTest, HowATryToConnectEndedIsInGrpcsText) {
 TEST(TurnedAwayTest, OnlyWhereSomebodyIsThereALogSaysSo) {
   EXPECT_NE(MeaningOf(ConnectEnd::kTurnedAway).find("as many connections as it takes"), std::string_view::npos);
   EXPECT_NE(MeaningOf(ConnectEnd::kAlert).find("as many connections as it takes"), std::string_view::npos);
-  EXPECT_NE(MeaningOf(ConnectEnd::kClosed), "");
+  EXPECT_NE(MeaningOf(ConnectEnd::kClosed).find("closed the connection"), std::string_view::npos);
   EXPECT_EQ(MeaningOf(ConnectEnd::kNobody), "");
   EXPECT_EQ(MeaningOf(ConnectEnd::kOther), "");
 }
