@@ -116,7 +116,7 @@ class Following {
       request_.set_job(job.id());
       std::optional<absl::StatusOr<int>> ended;
       if (printed_.attempt() != 0 && job.state() != "leased") ended = EndedUnseen(job);
-      else if (job.state() == "leased") ended = ReadStream(job);
+      else if (job.state() == "leased" && session_.embedded() == nullptr) ended = ReadStream(job);
       else if (HasEnded(job)) ended = PrintLast(job);
       else ended = WaitFor(*now);
       if (ended) return *std::move(ended);
@@ -129,7 +129,7 @@ class Following {
     const v1::Job& job = now.job();
     if (session_.embedded() != nullptr) {
       return Error(absl::StatusCode::kFailedPrecondition,
-                   fmt::format("job {} is {}, and nothing works on {}", ShortId(job.id()), ShownState(job.state()), Printable(session_.store())), kWhatGoesOn);
+                   fmt::format("nothing works on {}, where the state of job {} is '{}'", Printable(session_.store()), ShortId(job.id()), job.state()), kWhatGoesOn);
     }
     if (std::exchange(waits_in_, job.state()) != job.state()) {
       std::vector<std::string> reasons;

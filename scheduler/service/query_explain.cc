@@ -12,6 +12,7 @@
 #include "scheduler/core/sweep_life.h"
 #include "scheduler/service/failed_work.h"
 #include "scheduler/service/job_for_sweep.h"
+#include "scheduler/service/leasing.h"
 #include "scheduler/service/needs.h"
 #include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_workers.h"
@@ -166,7 +167,9 @@ absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1:
   response.set_lacks_data(core::IsStuckForData(facts));
   response.set_no_worker(core::LacksWorkers(facts));
   ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, ArtifactKind::kLog));
-  if (log.has_value()) {
+  if (job.state == store::State::kLeased && !NeedsNoTrainer({&job, 1})) {
+    response.add_reasons(fmt::format("'longreach logs {} --follow' shows what it prints.", ShortId(job.id)));
+  } else if (log.has_value()) {
     response.add_reasons(fmt::format("'longreach logs {}' shows what attempt {} wrote.", ShortId(job.id), log->attempt));
   }
   return response;

@@ -1,6 +1,8 @@
 // Logs of running attempts on their way from workers to those who follow them (engine.h, log_board.h).
 #include <optional>
+#include <utility>
 
+#include "proto/types/words.h"
 #include "scheduler/service/engine.h"
 
 namespace longreach::service {
@@ -10,7 +12,8 @@ void Engine::TakeLogs(const v1::SynchronizeRequest& request, const Memory& memor
     const auto attempt = memory.attempts.find(static_cast<int64_t>(held.attempt()));
     if (attempt == memory.attempts.end() || attempt->second.live.worker != request.worker()) continue;
     if (held.has_log()) logs_.Take(attempt->first, held.log());
-    else logs_.Missed(attempt->first, request.abilities().name(), request.abilities().build());
+    // Of one whose report waits for its turn a worker has no more than its name.
+    else if (held.phase() != Word(AttemptPhase::kUploading)) logs_.Missed(attempt->first, request.abilities().name(), request.abilities().build());
   }
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "worker/agent/agent.h"
 #include "worker/agent/log_part.h"

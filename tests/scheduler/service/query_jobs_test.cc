@@ -356,6 +356,7 @@ TEST_F(QueryJobsTest, ExplainsARunningJobAndAFailedOneWithWhereToLookFurther) {
                        .step = 12, .steps = 100, .phase = AttemptPhase::kTraining, .steps_per_second = 1});
   EXPECT_EQ(Explain(sweep.ids[0])[0], "Worker 'box' has it as attempt " + std::to_string(attempt) +
                                           ", in a pack of 2: training, step 12 of 100.");
+  EXPECT_EQ(Explain(sweep.ids[0]).back(), "'longreach logs " + sweep.ids[0].substr(0, 8) + " --follow' shows what it prints.");
 
   Fail(attempt, sweep.jobs[0], "killed by signal 9");
   PutLog(attempt, sweep.jobs[0], "last words\n");
