@@ -15,6 +15,7 @@ inline constexpr std::string_view kVariables[] = {
     "CERTIFICATE",         // The same.
     "CLIENT_CA",           // Scheduler.
     "COLOR",               // Client.
+    "CONTEXT",             // Client.
     "CUDA",                // make, and what sets a machine up.
     "DATA",                // Worker.
     "EVENT",               // Given to a --notify program.
