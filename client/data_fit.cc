@@ -175,6 +175,19 @@ std::vector<DataNeed> DataNeedsOf(const v1::SweepSpec& sweep, const v1::Plan& pl
   return needs.all();
 }
 
+std::map<std::string, std::string> DataSetsOf(const v1::SweepSpec& sweep, const v1::Plan& plan) {
+  std::map<std::string, std::string> sets;
+  for (const std::string& name : plan.data_sets()) sets.emplace(name, "");
+  for (const DataNeed& need : DataNeedsOf(sweep, plan)) {
+    const v1::JobSpec& job = need.job;
+    const std::string corpus = job.experiment() == "images" ? "images" : job.task() == "tokens" ? "tokens" : "text";
+    for (const std::string& name : DataSetsOfNeed(job)) {
+      sets[name] = name == job.model().folder() ? "model" : name == job.evaluation().longbench() ? "longbench" : corpus;
+    }
+  }
+  return sets;
+}
+
 absl::StatusOr<std::optional<int>> CheckDataFits(Session& session, const v1::SweepSpec& sweep, const v1::Plan& plan, const WorkerOptions& options,
                                                  const InterruptScope& interrupt, std::chrono::milliseconds patience) {
   const std::vector<DataNeed> needs = DataNeedsOf(sweep, plan);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct DataNeed {
 // Those of jobs that read data sets, and of the jobs that make their inputs, each once, of which `plan` says that open jobs read them. `sweep` is one that the
 // scheduler takes.
 std::vector<DataNeed> DataNeedsOf(const v1::SweepSpec& sweep, const v1::Plan& plan);
+
+// The data sets that `plan` says that open jobs read, and of which kind the sweep wants each, as 'longreach data import' takes it; empty: that is not known.
+std::map<std::string, std::string> DataSetsOf(const v1::SweepSpec& sweep, const v1::Plan& plan);
 
 // What is read are manifests, labels and the ends of documents; but where files were written after their manifests, as a plain copy writes them, all of their bytes,
 // which takes an hour for some 500 GB.

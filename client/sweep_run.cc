@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
-#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,20 +46,6 @@ std::string FlagsOf(const WorkerOptions& options) {
   return flags;
 }
 
-absl::StatusOr<std::optional<int>> EnsureDataSets(Session& session, const std::set<std::string>& names, const WorkerOptions& options,
-                                                  const InterruptScope& interrupt) {
-  if (names.empty()) return std::optional<int>();
-  std::vector<std::string> arguments = {"data", "ensure"};
-  arguments.insert(arguments.end(), names.begin(), names.end());
-  if (!options.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options.data_folder});
-  if (session.settings().quiet) arguments.emplace_back("--quiet");
-  session.out().flush();
-  ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments));
-  if (interrupt.count() > 0) return interrupt.exit_code();
-  if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
-  return std::optional<int>();
-}
-
 }  // namespace
 
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
@@ -97,10 +84,22 @@ absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options) 
                     "leave the worker's options out, or name a --store FILE to run the sweep on this machine");
 }
 
-absl::StatusOr<std::optional<int>> EnsureData(Session& session, const std::vector<v1::Plan>& plans, const WorkerOptions& options, const InterruptScope& interrupt) {
-  std::set<std::string> names;
-  for (const v1::Plan& plan : plans) names.insert(plan.data_sets().begin(), plan.data_sets().end());
-  return EnsureDataSets(session, names, options, interrupt);
+absl::StatusOr<std::optional<int>> EnsureData(Session& session, const std::map<std::string, std::string>& sets, const WorkerOptions& options,
+                                              const InterruptScope& interrupt) {
+  if (sets.empty()) return std::optional<int>();
+  std::vector<std::string> arguments = {"data", "ensure"}, kinds;
+  for (const auto& [name, kind] : sets) {
+    arguments.push_back(name);
+    if (!kind.empty()) kinds.push_back(fmt::format("{}={}", name, kind));
+  }
+  if (!kinds.empty()) arguments.insert(arguments.end(), {"--kinds", Join(kinds, ",")});
+  if (!options.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options.data_folder});
+  if (session.settings().quiet) arguments.emplace_back("--quiet");
+  session.out().flush();
+  ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments));
+  if (interrupt.count() > 0) return interrupt.exit_code();
+  if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
+  return std::optional<int>();
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
@@ -127,7 +126,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Prepare() {
   ASSIGN_OR_RETURN(const v1::SubmitSweepResponse planned, connection_.Call(&Connection::Stub::SubmitSweep, plan, std::chrono::minutes(10)));
   const bool retries = options_.retry_failed && planned.plan().failed() > 0;
   if (NothingIsToRun(planned.plan()) && !retries) return std::optional<int>();
-  ASSIGN_OR_RETURN(std::optional<int> ended, EnsureData(session_, {planned.plan()}, options_.worker, interrupt_));
+  ASSIGN_OR_RETURN(std::optional<int> ended, EnsureData(session_, DataSetsOf(submission_.spec(), planned.plan()), options_.worker, interrupt_));
   if (ended.has_value()) return ended;
   ASSIGN_OR_RETURN(ended, CheckDataFits(session_, submission_.spec(), planned.plan(), options_.worker, interrupt_));
   if (ended.has_value()) return ended;
@@ -140,11 +139,9 @@ absl::StatusOr<std::optional<int>> SweepRun::EnsureDataOfRetried() {
   v1::SubmitSweepRequest plan = submission_;
   plan.set_dry_run(true);
   ASSIGN_OR_RETURN(const v1::SubmitSweepResponse planned, connection_.Call(&Connection::Stub::SubmitSweep, plan, std::chrono::minutes(10)));
-  std::set<std::string> names;
-  for (const std::string& name : planned.plan().data_sets()) {
-    if (!seen_to_.contains(name)) names.insert(name);
-  }
-  return EnsureDataSets(session_, names, options_.worker, interrupt_);
+  std::map<std::string, std::string> unseen = DataSetsOf(submission_.spec(), planned.plan());
+  std::erase_if(unseen, [this](const auto& set) { return seen_to_.contains(set.first); });
+  return EnsureData(session_, unseen, options_.worker, interrupt_);
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::AwaitWorkers() {

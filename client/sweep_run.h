@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,9 +27,10 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options);
 // Refuses them where the sweep goes to a scheduler, whose workers were told their own.
 absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options);
 
-// Has the worker's program look for the data sets that the plans' jobs read, and make those that it can. An exit code: some are missing, all of which it has named,
-// or the user has ended it.
-absl::StatusOr<std::optional<int>> EnsureData(Session& session, const std::vector<v1::Plan>& plans, const WorkerOptions& options, const InterruptScope& interrupt);
+// Has the worker's program look for these data sets (DataSetsOf()), and make those that it can. An exit code: some are missing, all of which it has named, or the user
+// has ended it.
+absl::StatusOr<std::optional<int>> EnsureData(Session& session, const std::map<std::string, std::string>& sets, const WorkerOptions& options,
+                                              const InterruptScope& interrupt);
 
 struct SweepRunOptions {
   bool retry_failed = false;  // Jobs that have failed get another chance first.

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "client/commands/before_store.h"
 #include "client/commands/command.h"
@@ -120,9 +122,11 @@ absl::StatusOr<std::optional<int>> RunCommand::CheckBeforeStore(Session& session
 
 absl::StatusOr<std::optional<int>> RunCommand::EnsureAll(Session& session, const std::vector<LoadedSweep>& sweeps, const std::vector<v1::Plan>& plans,
                                                          const InterruptScope& interrupt) {
-  ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session, plans, worker_options_, interrupt));
-  if (missing.has_value()) return missing;
-  if (plans.size() != sweeps.size()) return std::optional<int>();  // What the data sets are is asked when each sweep is submitted.
+  const bool of_each = plans.size() == sweeps.size();  // Else what the data sets are is asked when each sweep is submitted.
+  std::map<std::string, std::string> sets;
+  for (size_t i = 0; i < plans.size(); ++i) sets.merge(DataSetsOf(of_each ? sweeps[i].file.spec : v1::SweepSpec(), plans[i]));
+  ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session, sets, worker_options_, interrupt));
+  if (missing.has_value() || !of_each) return missing;
   for (size_t i = 0; i < plans.size(); ++i) {
     const absl::StatusOr<std::optional<int>> ended = CheckDataFits(session, sweeps[i].file.spec, plans[i], worker_options_, interrupt);
     if (!ended.ok()) {

@@ -394,7 +394,7 @@ TEST_F(EmbeddedTest, RunSeesToTheSweepsDataBeforeItStartsTheWorker) {
   const Outcome missing = Run({"run", "table-1", "--data-folder", "/tmp/sets", "--store", store()});
 
   EXPECT_EQ(missing.code, kNotFound);
-  EXPECT_EQ(Contents("worker.calls"), "data ensure enwik8 --data-folder /tmp/sets\n");
+  EXPECT_EQ(Contents("worker.calls"), "data ensure enwik8 --kinds enwik8=text --data-folder /tmp/sets\n");
   EXPECT_TRUE(fake_.submitted.dry_run()) << "no sweep is left in the store whose jobs nobody can do";
 }
 

@@ -250,7 +250,8 @@ def test_all_data_sets_that_are_missing_are_named_at_once_and_none_is_made(home)
     missing = ["longbench", "proof-pile", "slimpajama", "tinyllama-nope", "tinyllama-rope"]
     assert parts.code == 4 and not (home.path / "new.db").exists(), parts
     assert "error: there are no data sets " + ", ".join(f"'{name}'" for name in missing) + " in " in parts.err, parts
-    assert parts.err.splitlines()[1:] == [f"  longreach data import KIND PATH --name {name}" for name in missing], parts
+    kinds = ["longbench DIR", "tokens PATH", "tokens PATH", "model DIR", "model DIR"]
+    assert parts.err.splitlines()[1:] == [f"  longreach data import {kind} --name {name}" for kind, name in zip(kinds, missing)], parts
 
     one = data(home, "ensure", "pg19", "far-rows", "imagenet", "-o", "json")
     assert one.code == 4 and json.loads(one.err)["error"]["message"].startswith("there is no data set 'imagenet' in "), one

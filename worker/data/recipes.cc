@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <system_error>
 
@@ -69,30 +70,43 @@ const Recipe* FindRecipe(const std::string& name) {
   return found == std::end(kRecipes) ? nullptr : &*found;
 }
 
-std::string ImportCommand(const std::string& name) {
-  return fmt::format("longreach data import {} --name {}", FindKnownText(name).has_value() ? "text FILE" : "KIND PATH", name);
+// Behind 'longreach data import': the kind, and what it is made of.
+std::string Source(const std::string& name, const std::string& kind) {
+  if (kind == Word(Kind::kText) || FindKnownText(name).has_value()) return "text FILE";
+  if (kind == Word(Kind::kTokens)) return "tokens PATH";
+  if (kind.empty()) return "KIND PATH";
+  return fmt::format("{} DIR", kind);
 }
 
-absl::Status NotThere(const fs::path& folder, const std::vector<std::string>& names) {
-  std::vector<std::string> recipes, quoted;
+// A sweep that names a data set of this kind may name one that is made without a source.
+bool HasRecipes(const std::string& name, const std::string& kind) {
+  return !FindKnownText(name).has_value() && (kind.empty() || kind == Word(Kind::kText) || kind == Word(Kind::kImages));
+}
+
+absl::Status NotThere(const fs::path& folder, const std::vector<std::string>& names, const std::map<std::string, std::string>& kinds) {
+  std::vector<std::string> recipes, quoted, commands;
+  bool helps = false;
   for (const Recipe& one : kRecipes) recipes.emplace_back(one.name);
-  for (const std::string& name : names) quoted.push_back(fmt::format("'{}'", name));
-  const bool texts = std::ranges::all_of(names, [](const std::string& name) { return FindKnownText(name).has_value(); });
-  const std::string besides = texts ? "" : fmt::format(" ({} can be made without a source)", Join(recipes, " and "));
-  if (names.size() == 1) {
-    return absl::NotFoundError(
-        fmt::format("there is no data set {} in {}; '{}' makes it{}", quoted.front(), folder.string(), ImportCommand(names.front()), besides));
+  for (const std::string& name : names) {
+    const auto known = kinds.find(name);
+    const std::string kind = known == kinds.end() ? "" : known->second;
+    quoted.push_back(fmt::format("'{}'", name));
+    commands.push_back(fmt::format("longreach data import {} --name {}", Source(name, kind), name));
+    helps = helps || HasRecipes(name, kind);
   }
-  std::string commands;
-  for (const std::string& name : names) commands += fmt::format("\n  {}", ImportCommand(name));
-  return absl::NotFoundError(fmt::format("there are no data sets {} in {}; these commands make them{}:{}", Join(quoted, ", "), folder.string(), besides, commands));
+  const std::string besides = helps ? fmt::format(" ({} can be made without a source)", Join(recipes, " and ")) : "";
+  if (names.size() == 1) {
+    return absl::NotFoundError(fmt::format("there is no data set {} in {}; '{}' makes it{}", quoted.front(), folder.string(), commands.front(), besides));
+  }
+  return absl::NotFoundError(fmt::format("there are no data sets {} in {}; these commands make them{}:\n  {}", Join(quoted, ", "), folder.string(), besides,
+                                         Join(commands, "\n  ")));
 }
 
 }  // namespace
 
 std::span<const Recipe> Recipes() { return kRecipes; }
 
-absl::Status CheckCanBeHad(const fs::path& folder, std::span<const std::string> names) {
+absl::Status CheckCanBeHad(const fs::path& folder, std::span<const std::string> names, const std::map<std::string, std::string>& kinds) {
   std::vector<std::string> missing;
   for (const std::string& name : names) {
     const absl::Status there = ReadDataSet(folder, name).status();
@@ -100,7 +114,7 @@ absl::Status CheckCanBeHad(const fs::path& folder, std::span<const std::string> 
     if (!absl::IsNotFound(there)) return there;
     if (FindRecipe(name) == nullptr) missing.push_back(name);
   }
-  return missing.empty() ? absl::OkStatus() : NotThere(folder, missing);
+  return missing.empty() ? absl::OkStatus() : NotThere(folder, missing, kinds);
 }
 
 absl::StatusOr<Manifest> Ensure(const fs::path& folder, const std::string& name, Progress& progress, bool& made) {
@@ -108,7 +122,7 @@ absl::StatusOr<Manifest> Ensure(const fs::path& folder, const std::string& name,
   absl::StatusOr<Manifest> there = ReadDataSet(folder, name);
   if (there.status().code() != absl::StatusCode::kNotFound) return there;
   const Recipe* const recipe = FindRecipe(name);
-  if (recipe == nullptr) return NotThere(folder, {name});
+  if (recipe == nullptr) return NotThere(folder, {name}, {});
   made = true;
   return recipe->make(folder, progress);
 }

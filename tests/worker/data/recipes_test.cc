@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,17 @@ TEST(RecipesTest, AllThatAreMissingAreToldAtOnceAndNoneIsMade) {
                                          "  longreach data import text FILE --name enwik8"));
   EXPECT_EQ(CheckCanBeHad(home.path(), std::vector<std::string>{"debian-text", "pg19"}), Ensure(home.path(), "pg19", progress, made).status());
   EXPECT_TRUE(absl::IsNotFound(ReadDataSet(home.path(), "debian-text").status()));
+
+  const std::map<std::string, std::string> kinds = {{"mine", "tokens"}, {"tiny", "model"}, {"pets", "images"}};
+  EXPECT_EQ(CheckCanBeHad(home.path(), std::vector<std::string>{"tiny", "mine"}, kinds),
+            absl::NotFoundError("there are no data sets 'tiny', 'mine' in " + home.path().string() +
+                                "; these commands make them:\n"
+                                "  longreach data import model DIR --name tiny\n"
+                                "  longreach data import tokens PATH --name mine"))
+      << "no recipe makes such ones";
+  EXPECT_EQ(CheckCanBeHad(home.path(), std::vector<std::string>{"pets"}, kinds),
+            absl::NotFoundError("there is no data set 'pets' in " + home.path().string() +
+                                "; 'longreach data import images DIR --name pets' makes it (debian-text and far-rows can be made without a source)"));
 }
 
 // Where the brighter half of some rows is: 0 left, 1 right.
