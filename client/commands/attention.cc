@@ -56,6 +56,7 @@ class Attention final : public Command {
       return UsageError(fmt::format("--file: '{}' ends neither in .png, a figure, nor in .safetensors, the numbers", Printable(file_)));
     }
     RETURN_IF_ERROR(CheckNewFile(path));
+    session.KeepStore();
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     RETURN_IF_ERROR(CheckWorkerOptions(session, worker_options_));
     v1::GetJobRequest request;

@@ -117,6 +117,7 @@ class Verify final : public Command {
       ASSIGN_OR_RETURN(const std::optional<int> ended, TryWorkerBeforeStore(scratch, /*embed_by_default=*/false, WorkerFor(steps.front()), interrupt));
       if (ended.has_value()) return Interrupted(session, interrupt);
     }
+    scratch.KeepStore();
     const absl::StatusOr<Connection*> connected = scratch.Connect(StoreUse::kCreate);
     if (interrupt.count() > 0) return Interrupted(session, interrupt);
     ASSIGN_OR_RETURN(Connection * connection, connected);
