@@ -18,7 +18,7 @@ class TextCorpus {
   // which is there.
   //
   // Cheap: the manifest and the file's size are checked, not all of its bytes ('longreach-worker data check' does that).
-  // NOT_FOUND: no such data set. FAILED_PRECONDITION: other bytes under the name, or not a text corpus. DATA_LOSS: damaged.
+  // NOT_FOUND: no such data set. FAILED_PRECONDITION: other bytes under the name. INVALID_ARGUMENT: not a text corpus. DATA_LOSS: damaged.
   static absl::StatusOr<TextCorpus> Open(const std::filesystem::path& folder, const std::string& name, const std::string& sha256);
 
   // Never empty.
