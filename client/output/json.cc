@@ -112,8 +112,8 @@ bool AppendPlainField(const Message& message, const FieldDescriptor& field, std:
   return field.is_repeated() ? AppendPlainList(message, field, json) : AppendPlainValue(message, field, json);
 }
 
-// What protobuf's writer makes of a message of such fields, in a tenth of the time: a large sweep has hundreds of thousands of jobs to be
-// written. Nothing: the message is another.
+// What protobuf's writer makes of a message of such fields, without its trees of nodes and types: they took four fifths of the client's time for
+// the jobs of a large sweep. Nothing: the message is another.
 std::optional<std::string> PlainJson(const Message& message) {
   const google::protobuf::Descriptor& type = *message.GetDescriptor();
   std::string json;
@@ -137,7 +137,10 @@ std::optional<std::string> PlainJson(const Message& message) {
 
 std::string JsonText(std::string_view text) {
   std::string out = "\"";
-  if (IsPlainInJson(text)) return (out += text) += '"';
+  if (IsPlainInJson(text)) {
+    out += text;
+    text = {};
+  }
   while (!text.empty()) {
     std::string_view rest = text;
     const int32_t point = TakeCodePoint(rest);
