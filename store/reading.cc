@@ -13,12 +13,12 @@
 namespace longreach::store {
 namespace {
 
-// Binds the metric of the score, then what `rest` binds.
+// Binds the metric of the score, then what `rest` binds. Only of what runs the attempt is looked up: of the others nobody asks for its step.
 std::string SelectListed(std::string_view position, std::string_view state, std::string_view from, std::string_view rest) {
   return fmt::format(
       "SELECT {}, j.num, j.id, j.task, j.encoding, j.randomized, j.learning_rate, j.seed, {}, j.diverged, j.diverged_at, "
       "j.failures, j.losses, j.failure, j.steps, j.checkpoint_step, j.attempt, a.step, m.value FROM {} "
-      "LEFT JOIN attempts AS a ON a.id = j.attempt "
+      "LEFT JOIN attempts AS a ON a.id = iif(j.state = 'leased', j.attempt, NULL) "
       "LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = ? AND m.length = 0 AND m.slice = '' {}",
       position, state, from, rest);
 }
@@ -49,13 +49,14 @@ ListedJob ReadListed(const sql::Rows& rows) {
 
 absl::StatusOr<std::vector<ListedJob>> ListSweepJobs(sql::Connection& db, int64_t sweep, int64_t after_position,
                                                      const JobFilter& filter, std::string_view score_metric, int limit) {
+  // No state's word is within another one.
   static const std::string kSql =
       SelectListed("sj.position", StateIn("sj"), "sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job",
-                   fmt::format("WHERE sj.sweep = ? AND sj.role = 'member' AND sj.position > ? AND (? = '' OR instr(?, ',' || {} || ',') > 0 "
+                   fmt::format("WHERE sj.sweep = ? AND sj.role = 'member' AND sj.position > ? AND (? = '' OR instr(?, {}) > 0 "
                                "OR (? AND j.diverged)) ORDER BY sj.position LIMIT ?",
                                StateIn("sj")));
-  std::string states;  // ",failed,queued,"
-  for (const State state : filter.states) states += fmt::format("{}{}", states.empty() ? "," : "", fmt::format("{},", Word(state)));
+  std::string states;  // "failed,queued,"
+  for (const State state : filter.states) (states += Word(state)) += ',';
   if (states.empty() && filter.diverged) states = ",";
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, score_metric, sweep, after_position, states, states, filter.diverged, limit));
   std::vector<ListedJob> jobs;

@@ -33,7 +33,7 @@ struct ListedJob {
   int steps = 0;
   int checkpoint_step = 0;
   std::optional<int64_t> attempt{};
-  int attempt_step = 0;         // The last that this attempt told of.
+  int attempt_step = 0;         // Of a leased one: the last that this attempt told of.
   std::optional<double> score{};  // Of the metric that was asked for, over all lengths.
 };
 

@@ -199,6 +199,10 @@ TEST_F(QueryJobsTest, AJobShowsItsAxesStateStepAndScore) {
   // Without the worker's word the checkpoint counts.
   board_.Remove(running);
   EXPECT_EQ(ListState("leased")->jobs(0).step(), 30);
+  // And what it told of before this scheduler began.
+  Write([&](sql::Transaction& tx) { return tx.Run("UPDATE attempts SET step = 35 WHERE id IN (?, ?)", running, done).status(); });
+  EXPECT_EQ(ListState("leased")->jobs(0).step(), 35);
+  EXPECT_EQ(ListState("failed")->jobs(0).step(), 0) << "not of an attempt that has ended";
   EXPECT_EQ(ListState("failed")->jobs_size(), 1);
   EXPECT_EQ(ListState("failed")->jobs(0).id(), sweep.ids[2]);
   EXPECT_EQ(ListState("succeeded")->jobs_size(), 2);
