@@ -82,10 +82,10 @@ absl::Status NoAnswer(const Unreached& unreached) {
 
 std::optional<uint64_t> ConnectionsOfFullScheduler(const std::string& address) {
   namespace asio = boost::asio;
-  constexpr std::string_view kUnix = "unix:";
+  constexpr std::string_view kOfSocket = "unix:";
   constexpr size_t kMostOfPath = 107;  // A socket's path has no room for more.
-  if (address.starts_with(kUnix)) {
-    const std::string path = address.substr(kUnix.size());
+  if (address.starts_with(kOfSocket)) {
+    const std::string path = address.substr(kOfSocket.size());
     if (path.size() > kMostOfPath) return std::nullopt;
     return access::ConnectionsOfFull(FirstBytes<asio::local::stream_protocol::iostream>(asio::local::stream_protocol::endpoint(path)));
   }

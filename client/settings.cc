@@ -149,7 +149,7 @@ absl::Status ApplyContext(const ConfigFile& file, Levels& levels, Settings& sett
   settings.context = chosen->first;
   settings.context_by_flag = IsTyped(levels, kContextSetting);
   const size_t weaker = settings.context_by_flag ? 1 : 2;  // Than the command line, or than the environment too.
-  levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(weaker), {.values = chosen->second, .typed = settings.context_by_flag});
+  levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(weaker), Level{.values = chosen->second, .typed = settings.context_by_flag});
   return absl::OkStatus();
 }
 

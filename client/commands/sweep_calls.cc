@@ -170,8 +170,8 @@ absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
 std::string OthersOpen(Session& session, Connection& connection, const v1::Sweep& newest) {
   constexpr size_t kNamed = 3;
   if (session.settings().quiet || session.json()) return "";
-  constexpr std::chrono::seconds kPatience{5};  // It is said beside the answer, and must not be waited for.
-  const absl::StatusOr<v1::ListSweepsResponse> all = connection.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest(), kPatience);
+  constexpr std::chrono::seconds kLittle{5};  // It is said beside the answer, and must not be waited for.
+  const absl::StatusOr<v1::ListSweepsResponse> all = connection.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest(), kLittle);
   if (!all.ok()) return "";
   std::vector<std::string> open;
   for (const v1::Sweep& other : all->sweeps()) {

@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "client/connection.h"
 #include "client/errors.h"
@@ -63,17 +66,18 @@ std::string Opening(const std::string& address) { return FormatError(Connection:
 
 TEST(NoAnswerTest, AFullSchedulerIsToldApartFromNobody) {
   const TempFolder folder;
-  const std::string path = (folder.path() / "s").string();
-  EXPECT_THAT(Opening("unix:" + path), HasSubstr("error: no scheduler at unix:"));
-  EXPECT_EQ(ConnectionsOfFullScheduler("unix:" + path), std::nullopt);
+  // A path for each: gRPC may remember for a moment how a try at one ended.
+  const auto path_of = [&folder](const char* name) { return (folder.path() / name).string(); };
+  EXPECT_THAT(Opening("unix:" + path_of("nobody")), HasSubstr("error: no scheduler at unix:"));
+  EXPECT_EQ(ConnectionsOfFullScheduler("unix:" + path_of("nobody")), std::nullopt);
 
-  for (const auto closes : {OneThatSpeaksFirst::Closes::kAtOnce, OneThatSpeaksFirst::Closes::kAfterTheCaller}) {
-    std::filesystem::remove(path);
+  for (const auto& [name, closes] : {std::pair{"once", OneThatSpeaksFirst::Closes::kAtOnce}, {"after", OneThatSpeaksFirst::Closes::kAfterTheCaller}}) {
+    const std::string path = path_of(name);
     const OneThatSpeaksFirst full(path, access::FullAnswer(16), closes);
 
-    EXPECT_EQ(ConnectionsOfFullScheduler("unix:" + path), 16u);
+    EXPECT_EQ(ConnectionsOfFullScheduler("unix:" + path), 16u) << name;
     const std::string told = Opening("unix:" + path);
-    EXPECT_THAT(told, HasSubstr("error: the scheduler at unix:" + path + " has 16 connections, and takes no more\n  try again"));
+    EXPECT_THAT(told, HasSubstr("error: the scheduler at unix:" + path + " has 16 connections, and takes no more\n  try again")) << name;
     EXPECT_THAT(told, HasSubstr("ulimit -n"));
     EXPECT_THAT(told, Not(HasSubstr("no scheduler")));
   }
