@@ -19,23 +19,47 @@ size_t LengthOfCharacter(char first) {
   return (byte >> 3) == 30 ? 4 : 0;
 }
 
-// How much of the beginning of `left` is the end of `seen`, by the rule of Knuth, Morris and Pratt: logs repeat themselves, and comparing from every
+// Reads a text byte by byte for a pattern, which is not empty, by the rule of Knuth, Morris and Pratt: logs repeat themselves, and comparing from every
 // place would take minutes.
+class Matcher {
+ public:
+  explicit Matcher(std::string_view pattern) : pattern_(pattern), border_(pattern.size() + 1, 0) {
+    for (size_t i = 1, length = 0; i < pattern.size(); ++i) {
+      while (length > 0 && pattern[i] != pattern[length]) length = border_[length];
+      if (pattern[i] == pattern[length]) ++length;
+      border_[i + 1] = length;
+    }
+  }
+
+  // How much of the pattern's beginning the text ends with, once this byte has come.
+  size_t Take(char byte) {
+    if (matched_ == pattern_.size()) matched_ = border_[matched_];
+    while (matched_ > 0 && byte != pattern_[matched_]) matched_ = border_[matched_];
+    if (byte == pattern_[matched_]) ++matched_;
+    return matched_;
+  }
+
+ private:
+  const std::string_view pattern_;
+  std::vector<size_t> border_;  // Of each beginning of the pattern: the longest shorter one that it ends with.
+  size_t matched_ = 0;
+};
+
+// How much of the beginning of `left` is the end of `seen`.
 size_t Overlap(std::string_view seen, std::string_view left) {
-  if (left.empty()) return 0;
-  std::vector<size_t> border(left.size() + 1, 0);  // Of each beginning: the longest shorter one that it ends with.
-  for (size_t i = 1, length = 0; i < left.size(); ++i) {
-    while (length > 0 && left[i] != left[length]) length = border[length];
-    if (left[i] == left[length]) ++length;
-    border[i + 1] = length;
+  Matcher matcher(left);
+  size_t overlap = 0;
+  for (const char byte : seen) overlap = matcher.Take(byte);
+  return overlap;
+}
+
+// Where `seen` ends in `left`, the first time that all of it is there.
+std::optional<size_t> EndWithin(std::string_view left, std::string_view seen) {
+  Matcher matcher(seen);
+  for (size_t i = 0; i < left.size(); ++i) {
+    if (matcher.Take(left[i]) == seen.size()) return i + 1;
   }
-  size_t matched = 0;
-  for (const char byte : seen) {
-    if (matched == left.size()) matched = border[matched];
-    while (matched > 0 && byte != left[matched]) matched = border[matched];
-    if (byte == left[matched]) ++matched;
-  }
-  return matched;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -57,6 +81,11 @@ size_t WholeCharacters(std::string_view bytes) {
 
 std::optional<std::string_view> RestOfLog(std::string_view left, bool whole, uint64_t position, std::string_view seen) {
   if (whole) return left.substr(static_cast<size_t>(std::min<uint64_t>(position, left.size())));
+  if (seen.empty() || left.empty()) return std::nullopt;
+  // Of a log that was long when somebody began to follow it, less was seen than it has left. What was seen from the first byte on cannot lie within its end.
+  if (position > seen.size()) {
+    if (const std::optional<size_t> end = EndWithin(left, seen)) return left.substr(*end);
+  }
   const size_t overlap = Overlap(seen, left);
   if (overlap == 0) return std::nullopt;
   return left.substr(overlap);

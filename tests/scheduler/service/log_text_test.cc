@@ -44,6 +44,15 @@ TEST(LogTextTest, OfTheEndOfALogTheRestIsBehindWhatWasSeen) {
   EXPECT_EQ(RestOfLog("step\nstep\nend\n", false, 1000, "begin\nstep\nstep\n"), "end\n");
 }
 
+TEST(LogTextTest, OfALongLogOfWhichLessWasSeenThanItHasLeftTheRestIsBehindThat) {
+  EXPECT_EQ(RestOfLog("one\ntwo\nthree\nfour\n", false, 1000, "two\nthree\n"), "four\n");
+  EXPECT_EQ(RestOfLog("one\ntwo\n", false, 1000, "two\n"), "");
+  // What is there twice may be shown twice, and is not lost.
+  EXPECT_EQ(RestOfLog("one\nstep\nstep\nend\n", false, 1000, "step\n"), "step\nend\n");
+  // What begins with the log's first byte is not within its end, whatever looks like it: the two do not meet.
+  EXPECT_FALSE(RestOfLog("two\none\nthree\n", false, 4, "one\n").has_value());
+}
+
 TEST(LogTextTest, WhereTheTwoDoNotMeetThereIsNoRest) {
   EXPECT_FALSE(RestOfLog("xyz", false, 1000, "abc").has_value());
   EXPECT_FALSE(RestOfLog("xyz", false, 1000, "").has_value());
@@ -54,6 +63,7 @@ TEST(LogTextTest, ALogOfOneLetterIsComparedAsFastAsAnyOther) {
   const std::string seen = "b" + std::string(64 << 10, 'a'), left = std::string(64 << 10, 'a');
   EXPECT_EQ(RestOfLog(left, false, 1 << 20, seen), "");
   EXPECT_EQ(RestOfLog(left + "c", false, 1 << 20, seen), "c");
+  EXPECT_EQ(RestOfLog("c" + left, false, 1 << 20, "c" + std::string(16 << 10, 'a')), std::string(48 << 10, 'a'));
 }
 
 }  // namespace
