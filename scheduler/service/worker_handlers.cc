@@ -174,7 +174,8 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
     return broke_off;
   }
 
-  static absl::Status IsTakenOver() { return absl::AbortedError("another call has asked for what came of this file: it goes on there"); }
+  // Not ABORTED, by which a sender drops its attempt: the question may be an old one of its own, that came late.
+  static absl::Status IsTakenOver() { return absl::UnavailableError("another call has asked for what came of this file; ask how much there is, and go on from there"); }
 
   // For the next try.
   void KeepPart() {

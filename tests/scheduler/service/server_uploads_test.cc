@@ -165,8 +165,23 @@ TEST_F(ServerUploadsTest, AnUploadThatHangsGivesWayToTheNextTry) {
 
   hanging->Write(bytes_.substr(kSent));
   hanging->writer->WritesDone();
-  EXPECT_EQ(hanging->writer->Finish().error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_EQ(hanging->writer->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_TRUE(store::ArtifactFiles::OfOtherStore(folder_ / "store.db.artifacts")->Verify(header.sha256()).ok());
+}
+
+TEST_F(ServerUploadsTest, WhoIsTakenForGoneByAQuestionThatCameLateGoesOn) {
+  Begin();
+  const v1::UploadHeader header = HeaderOf(bytes_);
+  const std::unique_ptr<UnderWay> upload = SendPart(header);
+  EXPECT_EQ(Find(header), kSent);
+
+  upload->Write(bytes_.substr(kSent));
+  upload->writer->WritesDone();
+  // ABORTED would say that the attempt has lost its lease.
+  EXPECT_EQ(upload->writer->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+
+  EXPECT_EQ(Find(header), kSent);
+  EXPECT_TRUE(GoOn(header, kSent).ok());
 }
 
 TEST_F(ServerUploadsTest, WhoeverMayNotHandTheFileInIsToldNothing) {
