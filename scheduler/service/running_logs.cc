@@ -11,9 +11,10 @@ void Engine::TakeLogs(const v1::SynchronizeRequest& request, const Memory& memor
   for (const v1::HeldAttempt& held : request.held()) {
     const auto attempt = memory.attempts.find(static_cast<int64_t>(held.attempt()));
     if (attempt == memory.attempts.end() || attempt->second.live.worker != request.worker()) continue;
+    // Of one whose report waits for its turn, behind those of the call, a worker has no more than its name.
+    const bool is_a_name = !request.finished().empty() && held.phase() == Word(AttemptPhase::kUploading);
     if (held.has_log()) logs_.Take(attempt->first, held.log());
-    // Of one whose report waits for its turn a worker has no more than its name.
-    else if (held.phase() != Word(AttemptPhase::kUploading)) logs_.Missed(attempt->first, request.abilities().name(), request.abilities().build());
+    else if (!is_a_name) logs_.Missed(attempt->first, request.abilities().name(), request.abilities().build());
   }
 }
 

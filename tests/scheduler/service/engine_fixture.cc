@@ -199,7 +199,7 @@ std::optional<absl::StatusOr<v1::SynchronizeResponse>> TestWorker::Call() {
     v1::HeldAttempt* held = request.add_held();
     *held = told_[attempt];
     held->set_attempt(attempt);
-    held->set_phase("training");
+    if (held->phase().empty()) held->set_phase("training");
   }
   for (const v1::AttemptReport& report : finished_) *request.add_finished() = report;
   // Answers may come after this call's end, so each call has a place of its own.

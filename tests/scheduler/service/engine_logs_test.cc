@@ -178,6 +178,33 @@ TEST_F(EngineLogsTest, AnOlderWorkerIsAskedAFewTimesAndThenLeftAlone) {
   EXPECT_THAT(Next(*follower), ::testing::HasSubstr("worker 'name-of-a' (1.0)"));
 }
 
+TEST_F(EngineLogsTest, AnOlderWorkerIsLeftAloneWhileItHandsFilesInToo) {
+  TestWorker worker = Worker("a");
+  const uint64_t attempt = Train(worker);
+  worker.Tell(attempt).set_phase("uploading");
+  const auto follower = Follow(attempt);
+  for (int asked = 0; asked < kMostLogQuestions; ++asked) EXPECT_EQ(Asked(worker.Call()), 0) << asked;
+
+  EXPECT_FALSE(worker.Call().has_value());
+
+  EXPECT_EQ(follower->Next().status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(EngineLogsTest, AnAttemptOfWhichACallHasTheNameAloneIsNotAskedForInVain) {
+  TestWorker worker = Worker("a");
+  const uint64_t attempt = Train(worker);
+  worker.Tell(attempt).set_phase("uploading");
+  const auto follower = Follow(attempt);
+  v1::AttemptReport before_it;  // Which fills the call.
+  before_it.set_attempt(attempt + 1000);
+  before_it.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  worker.Report(before_it);
+
+  for (int asked = 0; asked < 2 * kMostLogQuestions; ++asked) EXPECT_EQ(Asked(worker.Call()), 0) << asked;
+
+  EXPECT_EQ(Next(*follower), "nothing");
+}
+
 TEST_F(EngineLogsTest, TheEndOfTheAttemptIsTold) {
   TestWorker worker = Worker("a");
   Submit(Sweep("s", 1));
