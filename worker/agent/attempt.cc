@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "worker/agent/log_part.h"
+
 namespace longreach::agent {
 
 v1::HeldAttempt HeldOf(const Attempt& attempt, size_t most_points) {
@@ -12,7 +14,7 @@ v1::HeldAttempt HeldOf(const Attempt& attempt, size_t most_points) {
   held.set_phase(std::string(Word(attempt.stage == Attempt::Stage::kHandingIn ? AttemptPhase::kUploading : attempt.phase)));
   const size_t count = std::min({attempt.points.size(), most_points, kPointsPerCall});
   for (size_t i = 0; i < count; ++i) *held.add_points() = attempt.points[i];
-  if (attempt.log && attempt.log->part) *held.mutable_log() = *attempt.log->part;
+  if (attempt.log) *held.mutable_log() = attempt.log->part ? *attempt.log->part : LogNotReadYet();
   return held;
 }
 

@@ -33,7 +33,7 @@ struct FileToHandIn {
 // What the scheduler asks for of what an attempt prints, for as long as it does (Directive.log_from).
 struct AskedLog {
   uint64_t from = 0;  // By the newest directive.
-  // What the next calls say of it, from there on; nothing: it was not read yet.
+  // What the next calls say of it, from there on; nothing: it was not read yet, and they say so.
   std::optional<v1::AttemptLog> part = {};
   bool reading = false;
   std::chrono::steady_clock::time_point due = {};  // When it is read next, once the scheduler has what was read before.

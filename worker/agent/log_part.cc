@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,12 @@ v1::AttemptLog ReadLogPart(const std::filesystem::path& log, uint64_t from) {
   if (text.empty()) return part;
   part.set_from(begin);
   part.set_text(std::move(text));
+  return part;
+}
+
+v1::AttemptLog LogNotReadYet() {
+  v1::AttemptLog part;
+  part.set_from(std::numeric_limits<uint64_t>::max());
   return part;
 }
 

@@ -205,6 +205,20 @@ TEST_F(EngineLogsTest, AnAttemptOfWhichACallHasTheNameAloneIsNotAskedForInVain) 
   EXPECT_EQ(Next(*follower), "nothing");
 }
 
+TEST_F(EngineLogsTest, AWorkerThatHasNotReadTheLogYetIsWaitedFor) {
+  TestWorker worker = Worker("a");
+  const uint64_t attempt = Train(worker);
+  const auto follower = Follow(attempt);
+  Say(worker, attempt, ~uint64_t{0}, "");
+  for (int asked = 0; asked < 2 * kMostLogQuestions; ++asked) EXPECT_EQ(Asked(worker.Call()), 0) << asked;
+  EXPECT_EQ(Next(*follower), "nothing");
+
+  Say(worker, attempt, 0, "one\n");
+
+  EXPECT_EQ(Asked(worker.Call()), 4);
+  EXPECT_EQ(Next(*follower), "one\n");
+}
+
 TEST_F(EngineLogsTest, TheEndOfTheAttemptIsTold) {
   TestWorker worker = Worker("a");
   Submit(Sweep("s", 1));

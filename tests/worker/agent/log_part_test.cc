@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/support/temporary_folder.h"
+#include "worker/agent/attempt.h"
 
 namespace longreach::agent {
 namespace {
@@ -56,6 +57,21 @@ TEST_F(LogPartTest, IsOfBytesThatNeedNotBeText) {
   Print(bytes);
 
   EXPECT_EQ(ReadLogPart(log(), 0).text(), bytes);
+}
+
+TEST_F(LogPartTest, IsInEveryCallOnceItIsAskedFor) {
+  Attempt attempt;
+  EXPECT_FALSE(HeldOf(attempt).has_log());
+
+  attempt.log.emplace();
+  ASSERT_TRUE(HeldOf(attempt).has_log()) << "the scheduler would take the worker for an older one";
+  EXPECT_EQ(HeldOf(attempt).log().from(), ~uint64_t{0}) << "nobody has looked how far the log goes";
+  EXPECT_EQ(HeldOf(attempt).log().text(), "");
+
+  Print("one\n");
+  attempt.log->part = ReadLogPart(log(), 0);
+  EXPECT_EQ(HeldOf(attempt).log().from(), 0u);
+  EXPECT_EQ(HeldOf(attempt).log().text(), "one\n");
 }
 
 }  // namespace
