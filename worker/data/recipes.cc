@@ -61,10 +61,6 @@ constexpr Recipe kRecipes[] = {
     {"far-rows", "generated images; the class depends on a top and a bottom row", &MakeFarRows},
 };
 
-}  // namespace
-
-namespace {
-
 const Recipe* FindRecipe(const std::string& name) {
   const auto found = std::ranges::find(kRecipes, name, &Recipe::name);
   return found == std::end(kRecipes) ? nullptr : &*found;
