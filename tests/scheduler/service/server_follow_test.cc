@@ -8,6 +8,8 @@
 
 #include "proto/access/tokens.h"
 #include "proto/base/sha256.h"
+#include "scheduler/service/log_board.h"
+#include "scheduler/service/query_jobs.h"
 #include "tests/scheduler/service/server_fixture.h"
 
 namespace longreach::service {
@@ -116,6 +118,35 @@ TEST_F(ServerFollowTest, WhatIsPrintedComesPartByPartToTheEndOfTheAttempt) {
   EXPECT_TRUE(part.ended());
   EXPECT_FALSE(stream->Read(&part));
   EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(ServerFollowTest, OfALogThatWasLongBeforeTheLastPartIsTheRest) {
+  Start(Options());
+  Submit(Sweep());
+  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
+  ASSERT_GT(leased.leases_size(), 0);
+  std::string log;
+  for (int line = 0; log.size() < 3 * kLogBytes; ++line) log += "line " + std::to_string(line) + "\n";
+  const size_t from = log.size() - kMaxLogPartBytes;
+  grpc::ClientContext context;
+  const auto stream = client_->FollowLog(&context, JobOf(leased));
+  WaitForQuestion(leased);
+  v1::LogPart part;
+  v1::SynchronizeRequest call = Holding(leased);
+  Say(call, from, log.substr(from));
+  EXPECT_EQ(Asked(Synchronize(call)), log.size());
+  ASSERT_TRUE(stream->Read(&part));
+  EXPECT_EQ(part.text(), log.substr(from));
+  EXPECT_EQ(part.skipped_bytes(), static_cast<double>(from));
+
+  // Its end alone is handed in, of which the first part was the last quarter.
+  log += "finished\n";
+  HandInLog(leased.leases(0), log.substr(log.size() - kLogBytes));
+  End(leased.leases(0));
+
+  ASSERT_TRUE(stream->Read(&part));
+  EXPECT_EQ(part.text(), "finished\n");
+  EXPECT_TRUE(part.ended());
 }
 
 TEST_F(ServerFollowTest, AnAttemptThatEndsWithoutALogEndsWithNoText) {
