@@ -2,7 +2,7 @@
 # Makes Debian packages of a build: longreach (client and scheduler) and longreach-worker (with the part of LibTorch that computes on a CPU),
 # for a Debian as new as that of the machine that built it. The same build gives the same bytes, wherever and whenever they are packed.
 #
-#   deploy/deb.sh [BUILD [FOLDER]]                     default: of build/release, into build/debian
+#   deploy/deb.sh [BUILD [FOLDER]]                     default: of build/release, into build/debian, in the place of those that are there
 #   sudo apt install ./FOLDER/longreach*.deb           there
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -79,6 +79,11 @@ POSTRM
   chmod 755 "$tree"/DEBIAN/{postinst,prerm,postrm}
 }
 
+# Of what is installed, as dpkg-gencontrol counts: a file system's own count of folders is another on the next one.
+kibibytes() {
+  find "$1" -path "$1/DEBIAN" -prune -o -type f -printf '%s\n' -o -printf '1\n' | awk '{ sum += int(($1 + 1023) / 1024) } END { print sum }'
+}
+
 # Writes the package: NAME DEPENDS SUMMARY TEXT
 pack() {
   local name=$1 tree=$work/$1 architecture
@@ -88,7 +93,7 @@ Package: $name
 Version: $version
 Architecture: $architecture
 Maintainer: the authors of Longreach <longreach@localhost>
-Installed-Size: $(du -sk --apparent-size --exclude=DEBIAN "$tree" | cut -f1)
+Installed-Size: $(kibibytes "$tree")
 Depends: $2
 Section: science
 Priority: optional
@@ -107,7 +112,8 @@ for shell in bash:bash-completion/completions/longreach zsh:zsh/vendor-completio
   mkdir -p "$(dirname "$file")"
   "$work/longreach/$prefix/bin/longreach" completion "${shell%%:*}" >"$file"
 done
-pack longreach "$(needed longreach)" "sweeps of how Transformers generalise to longer sequences" \
+depends=$(needed longreach)  # By itself: within another command its failure would not end this.
+pack longreach "$depends" "sweeps of how Transformers generalise to longer sequences" \
   "The client and the scheduler, which keeps sweeps in one SQLite file and hands their jobs to workers."
 
 if [[ -x $build/bin/longreach-worker ]]; then
@@ -120,7 +126,8 @@ if [[ -x $build/bin/longreach-worker ]]; then
       [[ ! -f $file ]] || install -m 644 "$file" "$licenses/$package-$(basename "$file")"
     done
   done
-  pack longreach-worker "longreach (= $version), $(needed longreach-worker)" "worker that trains the jobs of Longreach's sweeps" \
+  depends=$(needed longreach-worker)
+  pack longreach-worker "longreach (= $version), $depends" "worker that trains the jobs of Longreach's sweeps" \
     "With the libraries of LibTorch that compute on a CPU. A worker for GPUs is run from a build's folder."
 fi
 

@@ -60,6 +60,13 @@ def test_they_depend_on_what_their_programs_load(packages, installed):
             assert os.path.normpath(library).startswith((f"{installed}/opt/longreach/lib/", "/lib", "/usr/lib")), f"{program.name} loads {library}"
 
 
+def test_their_size_is_that_of_what_they_install_on_any_file_system(packages, tmp_path):
+    subprocess.run(["dpkg-deb", "-x", packages["longreach"], tmp_path], check=True)
+    found = [tmp_path, *tmp_path.rglob("*")]
+    # As dpkg-gencontrol counts.
+    assert int(field(packages["longreach"], "Installed-Size")) == sum(-(-one.lstat().st_size // 1024) if one.is_file() and not one.is_symlink() else 1 for one in found)
+
+
 def test_commands_lie_in_the_path(installed):
     for link in (installed / "usr/bin").iterdir():
         assert (installed / os.readlink(link).lstrip("/")).is_file()
@@ -101,4 +108,14 @@ def test_they_train(installed, tmp_path):
 def test_without_a_build_nothing_is_made(tmp_path):
     made = subprocess.run([ROOT / "deploy/deb.sh", tmp_path / "none", tmp_path / "out"], capture_output=True, text=True)
     assert made.returncode == 1 and "'make build' builds it" in made.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_depends_on_nobody_knows_what_is_not_made(tmp_path):
+    fake = tmp_path / "bin/dpkg-shlibdeps"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\necho of what nobody knows >&2\nexit 2\n")
+    fake.chmod(0o755)
+    made = subprocess.run([ROOT / "deploy/deb.sh", BIN.parent, tmp_path / "out"], capture_output=True, text=True, env={**os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}"})
+    assert made.returncode == 1 and "of what nobody knows\nerror: what longreach depends on cannot be told" in made.stderr
     assert not (tmp_path / "out").exists()
