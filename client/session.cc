@@ -93,14 +93,16 @@ absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use
       if (opened.ok() || held_.ok()) return opened;
     }
     if (!held_.ok()) refused = held_;
-    if (Clock::now() - since > (holder_.for_a_moment ? kSoonFree : kStillHeld) || Clock::now() - began > kTakeTurns) return refused;
+    if (Clock::now() - since > (holder_.for_a_moment ? kSoonFree : kStillHeld) || Clock::now() - began > kTakeTurns || stop_()) return refused;
     do {
       // Those that look now and then wait now and then.
       if (holder_.for_a_moment && holding_ != Holding::kForAMoment && Clock::now() - began >= kSilent && !std::exchange(is_told, true)) {
-        Say(fmt::format("waiting for the store '{}', which another command has for a moment", Printable(store_)));
+        // Before a merge makes a store it takes the other one.
+        const std::string& taken = merges_.empty() || !WouldMakeStore() ? store_ : merges_;
+        Say(fmt::format("waiting for the store '{}', which another command has for a moment", Printable(taken)));
       }
       std::this_thread::sleep_for(kBetween);
-    } while (holder_.for_a_moment && Listens(holder_.address) && Clock::now() - since < AskBehind(use));  // Which costs less than to start a scheduler.
+    } while (holder_.for_a_moment && Listens(holder_.address) && Clock::now() - since < AskBehind(use) && !stop_());  // Which costs less than to start a scheduler.
   }
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "client/connection.h"
 #include "client/embedded.h"
@@ -54,6 +56,9 @@ class Session {
   // Other commands wait however long it takes, and are not sent here.
   void OpenForAMoment() { holding_ = Holding::kForAMoment; }
 
+  // Ends waiting for a store that another command has, as it is refused. Asked a few times a second. Before Connect().
+  void StopWaitingIf(std::function<bool()> stop) { stop_ = std::move(stop); }
+
   // The store that is opened here takes over this one next: where that would be refused, none is made for it. Before Connect().
   void OpenToMerge(std::string other) { merges_ = std::move(other); }
 
@@ -79,6 +84,7 @@ class Session {
   Environment environment_;
   Settings settings_;
   Holding holding_ = Holding::kSoonFree;
+  std::function<bool()> stop_ = [] { return false; };
   std::string merges_;
   std::string store_;
   std::unique_ptr<EmbeddedScheduler> embedded_;

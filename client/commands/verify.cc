@@ -118,6 +118,7 @@ class Verify final : public Command {
       if (ended.has_value()) return Interrupted(session, interrupt);
     }
     scratch.KeepStore();
+    scratch.StopWaitingIf([&interrupt] { return interrupt.count() > 0; });
     const absl::StatusOr<Connection*> connected = scratch.Connect(StoreUse::kCreate);
     if (interrupt.count() > 0) return Interrupted(session, interrupt);
     ASSIGN_OR_RETURN(Connection * connection, connected);

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "client/session.h"
 #include "tests/client/embedded_fixture.h"
 
 namespace longreach::client {
@@ -92,6 +94,38 @@ TEST_F(EmbeddedTest, WhatOnlyLooksAsksTheSchedulerOfACommandThatIsNotSoonDoneAft
 
   EXPECT_EQ(looked.code, kDone) << looked.err;
   EXPECT_EQ(looked.err, "waiting for the store '" + store() + "', which another command has for a moment\n") << "once";
+}
+
+TEST_F(EmbeddedTest, AMergeThatWouldMakeItsStoreSaysThatItWaitsForTheOtherOne) {
+  // Between two tries is a tenth of a second at least, and that it waits is said behind the first one.
+  SetScheduler("if [ $(wc -l <" + Path("scheduler.calls") + ") -lt 15 ]; then echo held for a moment; echo \"error: store 'test.db' is held\" >&2; exit 1; fi\n" + Listens());
+  MakeStore();
+
+  const Outcome merged = Run({"store", "merge", store(), "--store", Path("new.db")});
+
+  EXPECT_EQ(merged.code, kDone) << merged.err;
+  EXPECT_THAT(merged.err, HasSubstr("waiting for the store '" + store() + "', which another command has for a moment\n"));
+  EXPECT_THAT(merged.err, Not(HasSubstr("waiting for the store '" + Path("new.db"))));
+}
+
+TEST_F(EmbeddedTest, WaitingForAStoreEndsWithTheCommandThatWantsIt) {
+  SetScheduler("echo held for a moment\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
+  std::ostringstream out, err;
+  Environment environment;
+  environment.out = &out;
+  environment.err = &err;
+  environment.variable = [this](const char* name) { return std::string(name) == "XDG_RUNTIME_DIR" ? runtime_.path().string() : std::string(); };
+  environment.binaries = binaries();
+  Settings settings;
+  settings.store = store();
+  Session session(environment, settings);
+  int looks = 0;
+  session.StopWaitingIf([&looks] { return ++looks == 3; });
+
+  const absl::Status refused = session.Connect(StoreUse::kCreate).status();
+
+  EXPECT_THAT(FormatError(refused), HasSubstr("is held by another scheduler"));
+  EXPECT_EQ(looks, 3);
 }
 
 TEST_F(EmbeddedTest, AHolderThatIsNotToBeReachedIsARefusal) {
