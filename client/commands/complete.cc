@@ -49,8 +49,9 @@ bool IsQuicklyCopied(const std::string& store) {
   return bytes <= kMostBytesCopied;
 }
 
-// What the words before the last one say of the scheduler or store to ask. nullopt: nothing.
-std::optional<GlobalFlags> PlaceTyped(const std::vector<std::string>& words) {
+// What the words before the last one say of the scheduler or store to ask. nullopt: nothing. A shell passes on words as they were typed, where it would put `home`
+// in the place of a '~' that begins one.
+std::optional<GlobalFlags> PlaceTyped(const std::vector<std::string>& words, const std::string& home) {
   using Flag = std::optional<std::string> GlobalFlags::*;
   constexpr std::pair<std::string_view, Flag> kFlags[] = {
       {"--context", &GlobalFlags::context},         {"--scheduler", &GlobalFlags::scheduler}, {"--store", &GlobalFlags::store},          {"--ca", &GlobalFlags::ca},
@@ -63,7 +64,7 @@ std::optional<GlobalFlags> PlaceTyped(const std::vector<std::string>& words) {
   for (size_t i = 0; i + 1 < words.size(); ++i) {
     const std::string_view word = words[i];
     for (const auto& [name, flag] : kFlags) {
-      if (word == name && i + 2 < words.size()) note(flag, words[i + 1]);
+      if (word == name && i + 2 < words.size()) note(flag, words[i + 1].starts_with("~/") ? home + words[i + 1].substr(1) : words[i + 1]);
       if (word.starts_with(name) && word.substr(name.size()).starts_with('=')) note(flag, word.substr(name.size() + 1));
     }
   }
@@ -365,7 +366,7 @@ class Complete final : public Command {
   absl::StatusOr<int> Run(Session& session) override {
     const std::unique_ptr<AppTree> tree = BuildApp();
     std::optional<Session> of_words;
-    if (const std::optional<GlobalFlags> flags = PlaceTyped(words_)) {
+    if (const std::optional<GlobalFlags> flags = PlaceTyped(words_, session.environment().variable("HOME"))) {
       absl::StatusOr<Settings> settings = ResolveSettings(*flags, session.environment());
       if (!settings.ok()) return kDone;  // The command that is being typed would be refused.
       of_words.emplace(session.environment(), *std::move(settings));

@@ -180,10 +180,11 @@ TEST_F(ChoicesCompletionTest, AsksWhomTheLineNames) {
   folder.WriteScript("longreach-scheduler", "echo listening on " + scheduler_.address() + "\ncat >/dev/null\n");
   const std::string store = folder.Write("named.db", "a store");
   const auto completed = [&](const std::string& named) {
-    return RunCommandLine({"__complete", "--", "results", "table-b1", "--store", named, "--only", "task=p"}, {{"XDG_RUNTIME_DIR", runtime.path().string()}}, folder.path()).out;
+    return RunCommandLine({"__complete", "--", "results", "table-b1", "--store", named, "--only", "task=p"}, {{"XDG_RUNTIME_DIR", runtime.path().string()}, {"HOME", folder.path().string()}}, folder.path()).out;
   };
   EXPECT_EQ(completed(store), "task=parity_check\n");
   EXPECT_EQ(completed(store + ".missing"), "");
+  EXPECT_EQ(completed("~/named.db"), "task=parity_check\n") << "as a shell hands it over";
 }
 
 TEST(CompletionTest, OffersSweepsOfTheStoreThatTheEnvironmentNames) {
