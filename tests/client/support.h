@@ -110,6 +110,9 @@ class FakeScheduler final : public v1::Longreach::Service {
   // What WatchSweep was asked for, in turn.
   std::vector<std::string> watched;
 
+  // Of the pages of jobs and of measurements, whatever is behind the first one.
+  grpc::Status behind_first_page;
+
   // Of FollowLog, in turn; empty: the scheduler does not know that call.
   std::vector<v1::LogPart> log_parts;
   // It stays open behind its parts until the client leaves.
@@ -222,7 +225,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     const int at = request->page_token().empty() ? 0 : std::stoi(request->page_token());
     if (at < jobs.jobs_size()) *response->add_jobs() = jobs.jobs(at);
     if (at + 1 < jobs.jobs_size()) response->set_next_page_token(std::to_string(at + 1));
-    return Answer("ListJobs");
+    return at > 0 && !behind_first_page.ok() ? behind_first_page : Answer("ListJobs");
   }
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest*, v1::GetJobResponse* response) override {
     *response->mutable_job() = jobs.jobs(0);
@@ -290,7 +293,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     const int at = request->page_token().empty() ? 0 : std::stoi(request->page_token());
     if (at < measurements.jobs_size()) *response->add_jobs() = measurements.jobs(at);
     if (at + 1 < measurements.jobs_size()) response->set_next_page_token(std::to_string(at + 1));
-    return Answer("ListMeasurements");
+    return at > 0 && !behind_first_page.ok() ? behind_first_page : Answer("ListMeasurements");
   }
   grpc::Status SteerSweep(grpc::ServerContext*, const v1::SteerSweepRequest* request,
                           v1::Sweep* response) override {
