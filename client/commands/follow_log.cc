@@ -64,13 +64,9 @@ class Printed {
     if (attempt_ == 0) session_.Say(fmt::format("this is {} attempt {}{}", part.ended() ? "the log of" : "what", part.attempt(), part.ended() ? "" : " prints"));
     else if (part.attempt() != attempt_) return false;
     attempt_ = part.attempt();
-    if (session_.json()) {
-      session_.out() << JsonDocument(part) << std::flush;
-      return true;
-    }
-    const double begin = at_ + part.skipped_bytes();
+    const double begin = at_ + part.skipped_bytes(), skipped = std::max(0.0, begin - shown_);
+    const bool at_the_beginning = shown_ == 0;
     at_ = begin + static_cast<double>(part.text().size());
-    if (begin > shown_) session_.Say(LeftOut(begin - shown_, shown_ == 0));
     std::string_view text = part.text();
     // A stream that is opened again begins with what was printed before.
     if (begin < shown_) {
@@ -78,6 +74,16 @@ class Printed {
       while (!text.empty() && (text.front() & 0xc0) == 0x80) text.remove_prefix(1);
     }
     shown_ = std::max(shown_, at_);
+    const bool is_known = text.empty() && !part.text().empty();
+    if (session_.json()) {
+      if (is_known && !part.ended()) return true;
+      v1::LogPart news = part;
+      news.set_text(std::string(text));
+      news.set_skipped_bytes(skipped);
+      session_.out() << JsonDocument(news) << std::flush;
+      return true;
+    }
+    if (skipped > 0) session_.Say(LeftOut(skipped, at_the_beginning));
     if (text.empty()) return true;
     line_is_open_ = !text.ends_with('\n');
     PrintLogText(session_, std::string(text));

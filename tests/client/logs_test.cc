@@ -135,6 +135,29 @@ TEST_F(LogsTest, AStreamThatBrokeOffGoesOnWhereItWas) {
   EXPECT_THAT(outcome.err, HasSubstr("the scheduler answers again\n"));
 }
 
+// Whoever puts the texts together has the log once.
+TEST_F(LogsTest, InJsonAStreamThatBrokeOffGoesOnWhereItWasToo) {
+  Print("step 1\nstep 2\n", 30);
+  scheduler_.log_breaks = 1;
+  Print("step 3\n");
+  End("", "succeeded");
+  const Outcome outcome = Run({"logs", "bbbb", "-f", "-o", "json"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(scheduler_.followed, 2);
+  std::istringstream lines(outcome.out);
+  std::string text;
+  double skipped = 0;
+  nlohmann::json last;
+  for (std::string line; std::getline(lines, line);) {
+    last = nlohmann::json::parse(line);
+    text += last["text"].get<std::string>();
+    skipped += last["skipped_bytes"].get<double>();
+  }
+  EXPECT_EQ(text, "step 1\nstep 2\nstep 3\n");
+  EXPECT_EQ(skipped, 30);
+  EXPECT_EQ(last["ended"], true);
+}
+
 TEST_F(LogsTest, CtrlCEndsFollowingAndNothingElse) {
   Print("step 1\n");
   scheduler_.log_stays_open = true;
