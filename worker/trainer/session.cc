@@ -16,6 +16,7 @@
 #include "worker/trainer/llama/memory.h"
 #include "worker/trainer/llama/published.h"
 #include "worker/trainer/llama/study.h"
+#include "worker/trainer/milestones.h"
 #include "worker/trainer/problems/kinds.h"
 
 namespace longreach::trainer {
@@ -101,6 +102,7 @@ absl::Status Session::Prepare() {
   RETURN_IF_ERROR(begin());
   RETURN_IF_ERROR(RestoreCheckpoints(request_.settings, layout, request_.members, state_, begin, log));
   state_.MoveTo(engine_->device());
+  log(Text("engine ", engine_->Name(), state_.step > 0 ? Text(", from step ", state_.step) : ""));
   return absl::OkStatus();
 }
 
@@ -134,6 +136,7 @@ absl::StatusOr<int> Session::LlamaThreads() const {
 
 absl::Status Session::TrainSteps() {
   const PackSettings& settings = request_.settings;
+  Milestones milestones(state_.step, settings.training.steps, Clock::now());
   while (state_.step < settings.training.steps) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
@@ -141,7 +144,11 @@ absl::Status Session::TrainSteps() {
         std::min(engine_->UpdatesAtATime(), settings.training.steps - state_.step),
         [&](uint64_t step) { return problem_->TrainingBatchFor(*engine_, step); }, LearningRates(), state_,
         [&](const std::vector<StepResult>& results) {
-          Report(Progress::Phase::kTraining, AddLosses(results));
+          std::vector<LossPoint> points = AddLosses(results);
+          if (!points.empty() && milestones.Reached(state_.step, Clock::now())) {
+            observer_.OnLine(TrainedLine(state_.step, settings.training.steps, points, speed_.per_second()));
+          }
+          Report(Progress::Phase::kTraining, std::move(points));
         });
     // Not of each of them: where some are handed over together, their results come in one moment.
     speed_.Made(state_.step, Clock::now());
@@ -205,6 +212,7 @@ int Session::PointInterval() const {
 
 absl::Status Session::EvaluateLengths() {
   const std::vector<int>& lengths = request_.settings.evaluation.lengths;
+  Milestones milestones(state_.lengths_done, static_cast<int>(lengths.size()), Clock::now());
   Report(Progress::Phase::kEvaluating);
   while (state_.lengths_done < static_cast<int>(lengths.size())) {
     Poll();
@@ -222,6 +230,7 @@ absl::Status Session::EvaluateLengths() {
       member.loss.push_back(result.loss);
     }
     ++state_.lengths_done;
+    if (milestones.Reached(state_.lengths_done, Clock::now())) observer_.OnLine(Text("tested ", state_.lengths_done, " of ", lengths.size(), " lengths"));
     Report(Progress::Phase::kEvaluating);
     CheckpointIfDue();
   }
@@ -243,6 +252,7 @@ absl::Status Session::EvaluateLongBench() {
 }
 
 absl::Status Session::Ask(int questions, int& done, std::vector<double> MemberState::*scores, const Question& question) {
+  Milestones milestones(done, questions, Clock::now());
   while (done < questions) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
@@ -259,6 +269,7 @@ absl::Status Session::Ask(int questions, int& done, std::vector<double> MemberSt
       if (state_.members[m].live) (state_.members[m].*scores).push_back(of_members[m]);
     }
     ++done;
+    if (milestones.Reached(done, Clock::now())) observer_.OnLine(Text("answered ", done, " of ", questions, " questions"));
     Report(Progress::Phase::kEvaluating);
     CheckpointIfDue();
   }

@@ -1,0 +1,38 @@
+#include "worker/trainer/milestones.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+#include "proto/base/text.h"
+
+namespace longreach::trainer {
+namespace {
+
+constexpr std::chrono::minutes kAtLeastEvery{10};
+
+std::string Digits(double value, int digits) {
+  std::ostringstream out;
+  out << std::setprecision(digits) << value;
+  return std::move(out).str();
+}
+
+}  // namespace
+
+bool Milestones::Reached(int done, Clock::time_point now) {
+  const int tenth = TenthOf(done);
+  if (tenth == tenth_ && now - told_at_ < kAtLeastEvery) return false;
+  tenth_ = tenth;
+  told_at_ = now;
+  return true;
+}
+
+std::string TrainedLine(int step, int steps, std::span<const LossPoint> points, double steps_per_second) {
+  const auto [least, largest] = std::ranges::minmax(points, {}, &LossPoint::loss);
+  std::string line = Text("step ", step, " of ", steps, ", loss ", Digits(least.loss, 4));
+  if (points.size() > 1) line += Text(" to ", Digits(largest.loss, 4));
+  if (steps_per_second > 0) line += Text(", ", Digits(steps_per_second, 3), " updates/s");
+  return line;
+}
+
+}  // namespace longreach::trainer
