@@ -16,6 +16,10 @@ inline constexpr size_t kMaxReportBytes = size_t{14} << 20;
 inline constexpr size_t kMaxPackBytes = size_t{12} << 20;
 // Of a file in a message. All that a connection carries beside it, pings among them, waits until it is gone: two seconds at 256 kbit/s.
 inline constexpr size_t kChunkBytes = size_t{64} << 10;
+// What is kept of an attempt's log: its end.
+inline constexpr size_t kLogBytes = size_t{64} << 10;
+// What a worker's call brings of a log that somebody follows.
+inline constexpr size_t kMaxLogPartBytes = size_t{16} << 10;
 // Attempts of a worker's call, held and finished ones.
 inline constexpr int kMaxAttemptsOfCall = 1000;
 // Jobs of a sweep.

@@ -18,6 +18,7 @@
 #include "longreach/v1/worker.pb.h"
 #include "proto/base/status.h"
 #include "proto/base/synchronized.h"
+#include "proto/types/wire_limits.h"
 
 namespace longreach::service {
 
@@ -28,8 +29,6 @@ struct LogLimits {
   size_t bytes = size_t{64} << 10;  // That are kept of each.
 };
 
-// Of one part (AttemptLog.text).
-inline constexpr size_t kMaxLogPartBytes = size_t{16} << 10;
 // So many answers in turn may ask for a log in vain. Some are lost, as a worker with news ends the call that is held open for it; a worker that does not know the
 // question never answers it.
 inline constexpr int kMostLogQuestions = 3;

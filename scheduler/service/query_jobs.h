@@ -10,6 +10,7 @@
 
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
+#include "proto/types/wire_limits.h"
 #include "scheduler/service/live_board.h"
 #include "store/artifact_files.h"
 #include "store/sql/connection.h"
@@ -28,7 +29,6 @@ absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobR
 absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1::GetJobRequest& request,
                                                   const LiveBoard::State& live);
 
-inline constexpr size_t kLogBytes = 64 * 1024;
 // What the newest attempt of a job that has left a log has left: its last kLogBytes.
 struct LeftLog {
   int64_t attempt = 0;

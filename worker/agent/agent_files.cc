@@ -5,17 +5,13 @@
 #include <fstream>
 #include <system_error>
 
+#include "proto/types/wire_limits.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/fetch.h"
 #include "worker/agent/files.h"
 #include "worker/agent/log.h"
 
 namespace longreach::agent {
-namespace {
-
-constexpr size_t kLogBytes = 64 << 10;
-
-}  // namespace
 
 v1::UploadHeader Agent::HeaderOf(const Attempt& attempt, ArtifactKind kind, int step) const {
   v1::UploadHeader header;

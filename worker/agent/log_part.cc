@@ -16,7 +16,7 @@ v1::AttemptLog ReadLogPart(const std::filesystem::path& log, uint64_t from) {
   const std::streamoff size = in.tellg();
   if (size <= 0 || static_cast<uint64_t>(size) <= from) return part;
   const auto end = static_cast<uint64_t>(size);
-  const uint64_t begin = end - from > kMaxLogPart ? end - kMaxLogPart : from;
+  const uint64_t begin = end - from > kMaxLogPartBytes ? end - kMaxLogPartBytes : from;
   std::string text(static_cast<size_t>(end - begin), '\0');
   in.seekg(static_cast<std::streamoff>(begin));
   in.read(text.data(), static_cast<std::streamsize>(text.size()));

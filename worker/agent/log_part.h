@@ -6,13 +6,11 @@
 #include <filesystem>
 
 #include "longreach/v1/worker.pb.h"
+#include "proto/types/wire_limits.h"
 
 namespace longreach::agent {
 
-// Of one part.
-inline constexpr size_t kMaxLogPart = size_t{16} << 10;
-
-// What is there of a log from a byte on; of more than kMaxLogPart its end. No text: it goes no further, is shorter than that, or cannot be read.
+// What is there of a log from a byte on; of more than kMaxLogPartBytes its end. No text: it goes no further, is shorter than that, or cannot be read.
 v1::AttemptLog ReadLogPart(const std::filesystem::path& log, uint64_t from);
 
 // Of a log that is asked for and was not read yet: calls do not wait for a disk, and without a word the scheduler takes a worker for one that does not

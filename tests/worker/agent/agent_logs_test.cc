@@ -76,15 +76,15 @@ TEST_F(AgentLogsTest, NothingIsSentThatNobodyAsksFor) {
 TEST_F(AgentLogsTest, OfALongLogTheEndIsSent) {
   AgentUnderTest agent(Options());
   Train(7);
-  Print(7, std::string(5 * kMaxLogPart, 'x') + "\nthe end\n");
+  Print(7, std::string(5 * kMaxLogPartBytes, 'x') + "\nthe end\n");
 
   scheduler_.AskForLog(7, 0);
 
   const Seen seen = scheduler_.WaitFor("a part", [](const Seen& now) { return !now.logs.empty(); });
   const v1::AttemptLog& part = seen.logs.front();
-  EXPECT_EQ(part.text().size(), kMaxLogPart);
-  EXPECT_GT(part.from(), 4 * kMaxLogPart);
-  EXPECT_EQ(part.text(), ReadFile(Log(7))->substr(part.from(), kMaxLogPart));
+  EXPECT_EQ(part.text().size(), kMaxLogPartBytes);
+  EXPECT_GT(part.from(), 4 * kMaxLogPartBytes);
+  EXPECT_EQ(part.text(), ReadFile(Log(7))->substr(part.from(), kMaxLogPartBytes));
   EXPECT_NE(part.text().find("\nthe end\n"), std::string::npos);
 }
 

@@ -29,15 +29,15 @@ TEST_F(LogPartTest, IsWhatIsThereFromAByteOn) {
 }
 
 TEST_F(LogPartTest, IsTheEndOfMoreThanAPartMayHave) {
-  const std::string text = std::string(kMaxLogPart, 'a') + std::string(kMaxLogPart / 2, 'b');
+  const std::string text = std::string(kMaxLogPartBytes, 'a') + std::string(kMaxLogPartBytes / 2, 'b');
   Print(text);
 
-  const v1::AttemptLog whole = ReadLogPart(log(), kMaxLogPart / 2);
-  EXPECT_EQ(whole.from(), kMaxLogPart / 2);
-  EXPECT_EQ(whole.text(), text.substr(kMaxLogPart / 2));
+  const v1::AttemptLog whole = ReadLogPart(log(), kMaxLogPartBytes / 2);
+  EXPECT_EQ(whole.from(), kMaxLogPartBytes / 2);
+  EXPECT_EQ(whole.text(), text.substr(kMaxLogPartBytes / 2));
   const v1::AttemptLog end = ReadLogPart(log(), 7);
-  EXPECT_EQ(end.from(), kMaxLogPart / 2);
-  EXPECT_EQ(end.text(), text.substr(kMaxLogPart / 2));
+  EXPECT_EQ(end.from(), kMaxLogPartBytes / 2);
+  EXPECT_EQ(end.text(), text.substr(kMaxLogPartBytes / 2));
 }
 
 TEST_F(LogPartTest, HasNoTextWhereTheLogGoesNoFurtherIsShorterOrNotThere) {
