@@ -167,10 +167,6 @@ absl::StatusOr<Connection> Connection::Open(const std::filesystem::path& file, M
   // and no harm, once SQLite has begun.
   static const int not_counted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   (void)not_counted;
-  // Pages as they were at a savepoint, of which SQLite holds 64 KiB before it writes them into a temporary file: 250 jobs of a submission, whose ids lie
-  // all over an index, change 1 MiB, and a file for them took a sixth of the submission's time.
-  static const int kept_in_memory = sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, 2 << 20);
-  (void)kept_in_memory;
   auto handle = std::make_unique<internal::Handle>();
   handle->file = file;
   const std::string what = fmt::format("cannot open '{}'", file.string());

@@ -113,6 +113,21 @@ TEST_F(SqlTest, ASavepointIsTakenBackAlone) {
   EXPECT_EQ(*db_.One<std::string>("SELECT group_concat(b) FROM t"), "x");
 }
 
+// Pages as they were at a savepoint go from memory into a temporary file once they are many, in pieces of as many bytes as were in memory. SQLite writes no more than
+// 128 KiB at once, and takes a larger piece (SQLITE_CONFIG_STMTJRNL_SPILL) for a full disk.
+TEST_F(SqlTest, ASavepointThatChangesManyPagesIsKeptOrTakenBackAsOneThatChangesFew) {
+  ASSERT_OK(db_.Run("INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000) SELECT i, printf('%.900d', i), 0.0 FROM n"));
+  ASSERT_OK_AND_ASSIGN(Transaction tx, Transaction::Begin(db_));
+  for (const bool is_kept : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(Savepoint savepoint, Savepoint::Begin(tx));
+    EXPECT_OK(tx.Run("UPDATE t SET c = a, b = 'x' || b"));
+    EXPECT_OK(is_kept ? savepoint.Release() : savepoint.RollBack());
+    EXPECT_EQ(*tx.One<int64_t>("SELECT count(*) FROM t WHERE c = a AND b LIKE 'x%'"), is_kept ? 6000 : 0);
+  }
+  EXPECT_OK(tx.Commit());
+  EXPECT_EQ(*db_.One<int64_t>("SELECT count(*) FROM t WHERE c = a AND b LIKE 'x%'"), 6000);
+}
+
 TEST_F(SqlTest, TwoQueriesOfTheSameTextRunAtOnce) {
   ASSERT_OK(db_.Execute("INSERT INTO t VALUES (1, 'x', 0.0), (2, 'y', 0.0)"));
   ASSERT_OK_AND_ASSIGN(Rows outer, db_.Query("SELECT a FROM t ORDER BY a"));
