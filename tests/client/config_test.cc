@@ -91,7 +91,8 @@ TEST_F(ConfigCommandTest, VariablesThatMeanNothingAreNamedWithThoseThatMayBeMean
 
 TEST_F(ConfigCommandTest, TheVariableOfEverySettingMeansSomething) {
   std::vector<std::string> names;
-  for (const nlohmann::json& one : nlohmann::json::parse(Show({"-o", "json"}).out)["settings"]) {
+  const nlohmann::json shown = nlohmann::json::parse(Show({"-o", "json"}).out);
+  for (const nlohmann::json& one : shown["settings"]) {
     std::string name = one["name"];
     if (name == "quiet") continue;  // It has none.
     for (char& c : name) c = static_cast<char>(std::toupper(c));

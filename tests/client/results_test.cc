@@ -376,6 +376,7 @@ TEST_F(ResultsTest, IntervalsOverSeveralLearningRatesOfASeedAreSaidToBeTooNarrow
     for (const char* encoding : {"rope", "rope:randomized"}) {
       for (const uint32_t seed : {0u, 1u}) {
         v1::JobMeasurements& of_job = *scheduler_.measurements.add_jobs();
+        of_job.mutable_job()->set_id(std::to_string(scheduler_.measurements.jobs_size()));
         of_job.mutable_job()->set_task("even_pairs");
         of_job.mutable_job()->set_encoding(encoding);
         of_job.mutable_job()->set_learning_rate(rate);
