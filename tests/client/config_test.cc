@@ -98,7 +98,7 @@ TEST_F(ConfigCommandTest, TheVariableOfEverySettingMeansSomething) {
     for (char& c : name) c = static_cast<char>(std::toupper(c));
     names.push_back("LONGREACH_" + name);
   }
-  EXPECT_EQ(names.size(), 10u);
+  EXPECT_EQ(names.size(), 11u);
   EXPECT_EQ(UnknownVariables(names).size(), 0u);
 }
 
