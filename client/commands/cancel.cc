@@ -41,6 +41,7 @@ class Cancel final : public Command {
     PrintSweep(session, after);
     if (some) SayWhatGoesOn(session, after);
     else if (HasEnded(before)) session.Say("none of its jobs was left to cancel; results that are there stay");
+    else SayWhatStaysOpen(session, after);
     SayWhatIsDropped(session, after, some);
     return kDone;
   }
@@ -60,6 +61,14 @@ class Cancel final : public Command {
     session.Say(fmt::format("{} {} being trained: what {} had done is dropped, with {} checkpoints. 'longreach pause' would have kept it; {} begins {} anew",
                             Count(dropped, "job"), one ? "was" : "were", one ? "it" : "they", one ? "its" : "their", some ? "a retry" : "submitting the sweep again",
                             one ? "it" : "them"));
+  }
+
+  // Else who sees open jobs of a cancelled sweep takes them for some that the cancel has missed.
+  static void SayWhatStaysOpen(Session& session, const v1::Sweep& after) {
+    const int64_t open = OpenJobs(after);
+    if (open == 0) return;
+    session.Say(fmt::format("{} of it {} open, as other sweeps have {} too; 'longreach sweeps{}' shows those", Count(open, "job"), open == 1 ? "stays" : "stay",
+                            open == 1 ? "it" : "them", WhereFlags(session)));
   }
 
   static void SayWhatGoesOn(Session& session, const v1::Sweep& after) {

@@ -86,6 +86,18 @@ TEST_F(SteeringTest, CancelSaysNothingOfWhatAnOlderSchedulerDoesNotTell) {
   EXPECT_EQ(Run({"cancel", "mine"}).err, "");
 }
 
+TEST_F(SteeringTest, CancelSaysWhoHasTheJobsThatStayOpen) {
+  scheduler_.sweep.set_jobs(2000);
+  scheduler_.sweep.mutable_counts()->set_queued(2000);
+  scheduler_.sweep.mutable_counts()->set_leased(0);
+  scheduler_.when_steered = [this] { scheduler_.sweep.mutable_counts()->set_queued(1200); };
+  EXPECT_EQ(Run({"cancel", "mine"}).err,
+            "1,200 jobs of it stay open, as other sweeps have them too; 'longreach sweeps --scheduler " + scheduler_.address() + "' shows those\n");
+  scheduler_.when_steered = [this] { scheduler_.sweep.mutable_counts()->set_queued(1); };
+  EXPECT_THAT(Run({"cancel", "mine"}).err, StartsWith("1 job of it stays open, as other sweeps have it too; "));
+  EXPECT_THAT(Run({"cancel", "mine", "--only", "seed=1"}).err, ::testing::Not(HasSubstr("open"))) << "the sweep goes on";
+}
+
 TEST_F(SteeringTest, CancelOfSomeJobsSaysWhatBringsThoseBackThatItHasDropped) {
   scheduler_.sweep.set_jobs_steered(4);
   scheduler_.sweep.set_jobs_dropped(2);
