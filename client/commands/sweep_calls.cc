@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -173,16 +174,24 @@ std::string OthersOpen(Session& session, Connection& connection, const v1::Sweep
   constexpr std::chrono::seconds kLittle{5};  // It is said beside the answer, and must not be waited for.
   const absl::StatusOr<v1::ListSweepsResponse> all = connection.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest(), kLittle);
   if (!all.ok()) return "";
-  std::vector<std::string> open;
+  std::vector<const v1::Sweep*> open;
   for (const v1::Sweep& other : all->sweeps()) {
     // What is left of a cancelled one is other sweeps'.
-    if (other.id() != newest.id() && other.state() != "cancelled" && OpenJobs(other) > 0) open.push_back(Printable(other.name()));
+    if (other.id() != newest.id() && other.state() != "cancelled" && OpenJobs(other) > 0) open.push_back(&other);
   }
   if (open.empty()) return "";
   const size_t count = open.size();
   if (count > kNamed) open.resize(kNamed);
-  return fmt::format("sweep {} is the newest; {} {} open: {}{}; 'longreach sweeps{}' shows all of them", Printable(newest.name()), count,
-                     count == 1 ? "other is" : "others are", Join(open, ", "), count > kNamed ? ", ..." : "", WhereFlags(session));
+  std::map<std::string, int> called = {{newest.name(), 1}};
+  for (const v1::Sweep* other : open) ++called[other->name()];
+  // The same preset with other settings has the same name.
+  const auto name = [&called](const v1::Sweep& sweep) {
+    return called.at(sweep.name()) == 1 ? Printable(sweep.name()) : fmt::format("{} ({})", Printable(sweep.name()), ShortId(sweep.id()));
+  };
+  std::vector<std::string> names;
+  for (const v1::Sweep* other : open) names.push_back(name(*other));
+  return fmt::format("sweep {} is the newest; {} {} open: {}{}; 'longreach sweeps{}' shows all of them", name(newest), count,
+                     count == 1 ? "other is" : "others are", Join(names, ", "), count > kNamed ? ", ..." : "", WhereFlags(session));
 }
 
 absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::string& sweep) {

@@ -371,6 +371,9 @@ TEST_F(WatchTest, WhereNoSweepIsNamedThoseThatAreOpenBesideTheNewestAreTold) {
       EXPECT_THAT(other.out + other.err, ::testing::Not(HasSubstr("is the newest"))) << command << " " << more.front();
     }
   }
+  // The same preset with other settings.
+  scheduler_.other_sweeps[1].set_name("table-b1");
+  EXPECT_THAT(Run({"wait"}).err, HasSubstr("sweep table-b1 (" + scheduler_.sweep.id().substr(0, 8) + ") is the newest; 2 others are open: open, table-b1 (cccccccc); "));
   scheduler_.other_sweeps.clear();
   EXPECT_THAT(Run({"wait"}).err, ::testing::Not(HasSubstr("is the newest")));
 }
