@@ -35,4 +35,6 @@ std::string TrainedLine(int step, int steps, std::span<const LossPoint> points, 
   return line;
 }
 
+std::string TestedLine(int done, int of) { return Text("tested ", done, " of ", of, of == 1 ? " length" : " lengths"); }
+
 }  // namespace longreach::trainer

@@ -32,4 +32,7 @@ class Milestones {
 // out where it is 0.
 std::string TrainedLine(int step, int steps, std::span<const LossPoint> points, double steps_per_second);
 
+// "tested 2 of 5 lengths".
+std::string TestedLine(int done, int of);
+
 }  // namespace longreach::trainer

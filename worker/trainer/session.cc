@@ -212,9 +212,10 @@ int Session::PointInterval() const {
 
 absl::Status Session::EvaluateLengths() {
   const std::vector<int>& lengths = request_.settings.evaluation.lengths;
-  Milestones milestones(state_.lengths_done, static_cast<int>(lengths.size()), Clock::now());
+  const int all = static_cast<int>(lengths.size());
+  Milestones milestones(state_.lengths_done, all, Clock::now());
   Report(Progress::Phase::kEvaluating);
-  while (state_.lengths_done < static_cast<int>(lengths.size())) {
+  while (state_.lengths_done < all) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
     const int length = lengths[static_cast<size_t>(state_.lengths_done)];
@@ -230,7 +231,7 @@ absl::Status Session::EvaluateLengths() {
       member.loss.push_back(result.loss);
     }
     ++state_.lengths_done;
-    if (milestones.Reached(state_.lengths_done, Clock::now())) observer_.OnLine(Text("tested ", state_.lengths_done, " of ", lengths.size(), " lengths"));
+    if (milestones.Reached(state_.lengths_done, Clock::now())) observer_.OnLine(TestedLine(state_.lengths_done, all));
     Report(Progress::Phase::kEvaluating);
     CheckpointIfDue();
   }

@@ -47,5 +47,10 @@ TEST(MilestonesTest, ALineOfTrainingHasTheLeastAndTheLargestLoss) {
   EXPECT_EQ(TrainedLine(1, 2, std::span(points, 1), 0), "step 1 of 2, loss 0.6124");
 }
 
+TEST(MilestonesTest, ALineOfTestsSaysHowManyLengthsThereAre) {
+  EXPECT_EQ(TestedLine(2, 5), "tested 2 of 5 lengths");
+  EXPECT_EQ(TestedLine(1, 1), "tested 1 of 1 length");
+}
+
 }  // namespace
 }  // namespace longreach::trainer
