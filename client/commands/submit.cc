@@ -84,7 +84,10 @@ class Submit final : public Command {
 
   static std::string_view WhatItWas(const v1::SubmitSweepResponse& response) {
     if (response.created()) return "";
-    if (response.state_before() == "cancelled") return "; it was cancelled, and goes on: those of its jobs that were dropped begin anew ('longreach cancel' ends it again)";
+    if (response.state_before() == "cancelled") {
+      if (OpenJobs(response.sweep()) == 0) return "; it was cancelled, and is not any more";
+      return "; it was cancelled, and goes on: those of its jobs that were dropped begin anew ('longreach cancel' ends it again)";
+    }
     if (response.state_before() == "paused") return "; it was paused, and goes on";
     return "; it was there already";
   }

@@ -140,6 +140,8 @@ TEST_F(SteeringTest, SubmittingAgainSaysWhatBecomesOfTheSweep) {
   scheduler_.state_before = "paused";
   EXPECT_THAT(Run({"submit", "table-b1"}).out, HasSubstr("done; it was paused, and goes on\n"));
   scheduler_.state_before = "cancelled";
+  EXPECT_THAT(Run({"submit", "table-b1"}).out, HasSubstr("done; it was cancelled, and is not any more\n")) << "no job of it is open";
+  scheduler_.sweep.mutable_counts()->set_queued(1);
   EXPECT_THAT(Run({"submit", "table-b1"}).out, HasSubstr("done; it was cancelled, and goes on: those of its jobs that were dropped begin anew ("));
 }
 
