@@ -1,6 +1,7 @@
 #include "client/environment.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -17,6 +18,8 @@ Environment ProcessEnvironment() {
   environment.err = &std::cerr;
   environment.out_is_terminal = isatty(STDOUT_FILENO) != 0;
   environment.err_is_terminal = isatty(STDERR_FILENO) != 0;
+  struct stat out {};
+  if (fstat(STDOUT_FILENO, &out) == 0 && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode))) environment.out_fd = STDOUT_FILENO;
   winsize size{};
   if ((ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) &&
       size.ws_col > 0) {

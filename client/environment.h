@@ -25,6 +25,8 @@ struct Environment {
   std::filesystem::path binaries;
   // The store whose scheduler is asked by its address: commands that are told name it, as the address is another one tomorrow. Empty: none.
   std::string store = {};
+  // Of `out` where that is a pipe: who writes nothing for long asks whether somebody still reads it (interrupt.h).
+  int out_fd = -1;
 };
 
 // The Python that draws figures (figure/vega_renderer.h).

@@ -1,5 +1,6 @@
 #include "client/interrupt.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -52,6 +53,11 @@ int InterruptScope::fd() const { return g_fd; }
 void InterruptScope::Clear() {
   uint64_t value = 0;
   [[maybe_unused]] const ssize_t got = read(g_fd, &value, sizeof value);
+}
+
+bool ReaderIsGone(int out_fd) {
+  pollfd out{.fd = out_fd, .events = 0, .revents = 0};  // Without a question only errors are answered.
+  return out_fd >= 0 && poll(&out, 1, 0) > 0;
 }
 
 }  // namespace longreach::client

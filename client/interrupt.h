@@ -21,4 +21,7 @@ class InterruptScope {
   void Clear();
 };
 
+// Whether the reader of a pipe went away, which else is known once something is written to it. -1: never.
+bool ReaderIsGone(int out_fd);
+
 }  // namespace longreach::client

@@ -15,8 +15,8 @@ namespace longreach::client {
 
 class LogStream {
  public:
-  // A signal ends the stream. `patience`: so does this time; nothing: none does.
-  LogStream(Connection& connection, const std::string& job, const InterruptScope* interrupt, std::optional<std::chrono::seconds> patience = {});
+  // A signal ends the stream, and so does the end of whoever reads from `out_fd` (ReaderIsGone()). `patience`: so does this time; nothing: none does.
+  LogStream(Connection& connection, const std::string& job, const InterruptScope* interrupt, std::optional<std::chrono::seconds> patience = {}, int out_fd = -1);
   ~LogStream();
   LogStream(const LogStream&) = delete;
   LogStream& operator=(const LogStream&) = delete;

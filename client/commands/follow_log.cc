@@ -110,6 +110,7 @@ class Following {
 
   absl::StatusOr<int> Run() {
     while (true) {
+      if (ReaderIsGone(session_.environment().out_fd)) return kReaderGone;
       absl::StatusOr<v1::ExplainJobResponse> now = connection_.Call(&Connection::Stub::ExplainJob, request_);
       if (interrupt_.count() > 0) return interrupt_.exit_code();
       if (!now.ok()) {
@@ -149,7 +150,8 @@ class Following {
 
   // Of a job that runs. Nothing: look again how it stands.
   std::optional<absl::StatusOr<int>> ReadStream(const v1::Job& job) {
-    LogStream stream(connection_, job.id(), &interrupt_);
+    const int out_fd = session_.environment().out_fd;
+    LogStream stream(connection_, job.id(), &interrupt_, {}, out_fd);
     printed_.BeginStream();
     v1::LogPart part;
     while (stream.Read(part)) {
@@ -166,6 +168,7 @@ class Following {
       printed_.End();
       return interrupt_.exit_code();
     }
+    if (ReaderIsGone(out_fd)) return kReaderGone;
     grpc::Status status = stream.Finish();
     // One that ends in order before the attempt does: the scheduler shuts down.
     if (status.ok()) status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "the scheduler ended the stream");

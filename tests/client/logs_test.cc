@@ -1,6 +1,7 @@
 // 'logs' of a job that runs, and 'logs --follow'.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -171,6 +172,36 @@ TEST_F(LogsTest, CtrlCEndsFollowingAndNothingElse) {
   ended = true;
   sender.join();
   EXPECT_EQ(outcome.code, kInterrupted);
+}
+
+// Else 'logs --follow | head' stays until the next line, for hours.
+TEST_F(LogsTest, AReaderThatGoesAwayEndsFollowingAlsoWhileNothingIsPrinted) {
+  int pipe_fds[2];
+  ASSERT_EQ(pipe(pipe_fds), 0);
+  Print("step 1\n");
+  scheduler_.log_stays_open = true;
+  const auto follow = [&] {
+    std::ostringstream out, err;
+    Environment environment;
+    environment.out = &out;
+    environment.err = &err;
+    environment.out_fd = pipe_fds[1];
+    environment.variable = [](const char*) { return std::string(); };
+    return RunClient({"logs", "bbbb", "--follow", "--scheduler", scheduler_.address()}, environment);
+  };
+  std::atomic<bool> ended{false};
+  std::thread reader([&] {
+    while (scheduler_.followed == 0 && !ended) std::this_thread::yield();
+    close(pipe_fds[0]);
+  });
+  EXPECT_EQ(follow(), kReaderGone);
+  ended = true;
+  reader.join();
+
+  // Nor is a job waited for that does not run yet.
+  scheduler_.jobs.mutable_jobs(0)->set_state("queued");
+  EXPECT_EQ(follow(), kReaderGone);
+  close(pipe_fds[1]);
 }
 
 TEST_F(LogsTest, AJobThatDoesNotRunYetIsWaitedFor) {

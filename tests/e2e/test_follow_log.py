@@ -1,6 +1,7 @@
 """`longreach logs` of a job that runs: what its trainer prints goes from the worker's disk to whoever asks, while it runs."""
 import json
 import signal
+import subprocess
 
 import harness
 from harness import BIN, Process, Scheduler, Worker, run_cli, until
@@ -133,3 +134,17 @@ def test_following_goes_on_with_a_scheduler_that_comes_back(home):
     assert "the scheduler answers again" in following.log()
     following.signal(signal.SIGINT)
     assert following.wait() == 130, following.log()
+
+
+def test_who_reads_no_further_ends_following_though_nothing_more_is_printed(home):
+    scheduler = Scheduler(home)
+    job = submit(home, scheduler, steps=ENDLESS)
+    Worker(home, scheduler)
+    following = subprocess.Popen([*harness.DIE_WITH_PARENT, BIN / "longreach", "logs", job, "--follow", "--scheduler", scheduler.address],
+                                 stdout=subprocess.PIPE, cwd=home.path, env=home.environment(), text=True)
+    assert following.stdout.readline().startswith("attempt 1: ")
+
+    following.stdout.close()
+
+    # Of so many steps no milestone comes within that time.
+    assert following.wait(timeout=harness.PATIENCE_S) == 141
