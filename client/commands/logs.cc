@@ -37,10 +37,14 @@ class Logs final : public Command {
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     if (follow_) return FollowLog(session, *connection, job_);
-    if (PrintRunning(session, *connection)) return kDone;
+    grpc::Status refused;
+    if (PrintRunning(session, *connection, refused)) return kDone;
     v1::GetJobRequest request;
     request.set_job(job_);
-    ASSIGN_OR_RETURN(const v1::GetLogResponse response, connection->Call(&Connection::Stub::GetLog, request));
+    const absl::StatusOr<v1::GetLogResponse> left = connection->Call(&Connection::Stub::GetLog, request);
+    if (absl::IsNotFound(left.status()) && IsForNow(refused.error_code()) && Runs(*connection, request)) return connection->Translate(refused);
+    RETURN_IF_ERROR(left.status());
+    const v1::GetLogResponse& response = *left;
     if (session.json()) {
       session.out() << JsonDocument(response);
       return kDone;
@@ -57,12 +61,24 @@ class Logs final : public Command {
     if (!text.empty() && !text.ends_with('\n')) session.out() << "\n";
   }
 
-  // False: it does not run, or what it prints cannot be had, as of an older worker.
-  bool PrintRunning(Session& session, Connection& connection) const {
+  // Why what a job prints cannot be had while it runs: it is followed by as many as may, or its worker is of an older version.
+  static bool IsForNow(grpc::StatusCode refused) { return refused == grpc::StatusCode::RESOURCE_EXHAUSTED || refused == grpc::StatusCode::FAILED_PRECONDITION; }
+
+  static bool Runs(Connection& connection, const v1::GetJobRequest& request) {
+    const absl::StatusOr<v1::ExplainJobResponse> now = connection.Call(&Connection::Stub::ExplainJob, request);
+    return now.ok() && now->job().state() == "leased";
+  }
+
+  // False: it does not run, or what it prints cannot be had, as `refused` says then.
+  bool PrintRunning(Session& session, Connection& connection, grpc::Status& refused) const {
     if (session.embedded() != nullptr) return false;  // In a store of this command's own nothing runs.
     LogStream stream(connection, job_, nullptr, kPatienceForRunning);
     v1::LogPart part;
-    if (!stream.Read(part) || part.ended()) return false;
+    if (!stream.Read(part)) {
+      refused = stream.Finish();
+      return false;
+    }
+    if (part.ended()) return false;
     if (session.json()) {
       session.out() << JsonDocument(part);
       return true;
@@ -77,8 +93,7 @@ class Logs final : public Command {
   // Else who looks for what a job does now takes an older attempt's words for that.
   static void SayIfItRuns(Session& session, Connection& connection, const v1::GetJobRequest& request, uint32_t attempt) {
     if (session.settings().quiet || session.embedded() != nullptr) return;  // In a store of this command's own nothing runs.
-    const absl::StatusOr<v1::ExplainJobResponse> now = connection.Call(&Connection::Stub::ExplainJob, request);
-    if (!now.ok() || now->job().state() != "leased") return;
+    if (!Runs(connection, request)) return;
     session.Say(fmt::format("this is the log of attempt {}; the one that runs now leaves its own when it ends", attempt));
   }
 

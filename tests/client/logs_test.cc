@@ -240,5 +240,25 @@ TEST_F(LogsTest, WhatCannotBeFollowedIsRefusedWithTheReason) {
   EXPECT_EQ(Run({"logs", "bbbb", "--follow"}).code, kNotFound);
 }
 
+// That it has left no log yet is no reason why what it prints is not shown.
+TEST_F(LogsTest, WhyWhatARunningJobPrintsCannotBeHadIsSaidWhereItHasLeftNothing) {
+  scheduler_.jobs.mutable_jobs(0)->set_state("leased");
+  scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "no log yet");
+  for (const auto code : {grpc::StatusCode::RESOURCE_EXHAUSTED, grpc::StatusCode::FAILED_PRECONDITION}) {
+    scheduler_.refusals["FollowLog"] = grpc::Status(code, "the reason");
+    const Outcome refused = Run({"logs", "bbbb"});
+    EXPECT_EQ(refused.code, kFailed);
+    EXPECT_EQ(refused.err, "error: the reason\n");
+  }
+  scheduler_.jobs.mutable_jobs(0)->set_state("queued");
+  EXPECT_EQ(Run({"logs", "bbbb"}).err, "error: no log yet\n") << "it does not run";
+  EXPECT_EQ(Run({"logs", "bbbb"}).code, kNotFound);
+  scheduler_.jobs.mutable_jobs(0)->set_state("leased");
+  scheduler_.refusals.erase("GetLog");
+  const Outcome older = Run({"logs", "bbbb"});
+  EXPECT_EQ(older.code, kDone);
+  EXPECT_THAT(older.err, HasSubstr("the one that runs now leaves its own when it ends"));
+}
+
 }  // namespace
 }  // namespace longreach::client

@@ -259,7 +259,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     return Answer("GetLog");
   }
   grpc::Status FollowLog(grpc::ServerContext* context, const v1::GetJobRequest*, grpc::ServerWriter<v1::LogPart>* writer) override {
-    if (log_parts.empty()) return {grpc::StatusCode::UNIMPLEMENTED, "an older scheduler"};
+    if (log_parts.empty() && !refusals.contains("FollowLog")) return {grpc::StatusCode::UNIMPLEMENTED, "an older scheduler"};
     ++followed;
     if (log_breaks > 0) {
       --log_breaks;
