@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "worker/data/data_folder.h"
 #include "worker/data/shard.h"
@@ -63,16 +64,28 @@ absl::StatusOr<ImageSet> ImageSet::Open(const std::filesystem::path& folder, con
 absl::StatusOr<ImageView> ImageSet::Train(ImageSize size) const { return View(train_, size); }
 absl::StatusOr<ImageView> ImageSet::Valid(ImageSize size) const { return View(valid_, size); }
 
-absl::StatusOr<ImageView> ImageSet::View(const Split& split, ImageSize size) const {
-  const auto found = std::ranges::find(sizes_, size);
-  if (found == sizes_.end()) {
-    std::string there;
-    for (const ImageSize& one : sizes_) there += fmt::format("{}{}x{}", there.empty() ? "" : ", ", one.rows, one.cols);
-    return absl::FailedPreconditionError(
-        fmt::format("the data set '{}' has its images at {} (rows x columns), not at {}x{}; import it under another name with "
-                    "'--sizes {}x{}'",
-                    name_, there, size.rows, size.cols, size.rows, size.cols));
+absl::Status ImageSet::HasSizes(const std::vector<ImageSize>& wanted) const {
+  std::vector<ImageSize> all, missing;  // Each once.
+  for (const ImageSize& one : wanted) {
+    if (std::ranges::find(all, one) != all.end()) continue;
+    all.push_back(one);
+    if (std::ranges::find(sizes_, one) == sizes_.end()) missing.push_back(one);
   }
+  if (missing.empty()) return absl::OkStatus();
+  const auto words = [](const std::vector<ImageSize>& sizes, std::string_view between) {
+    std::string text;
+    for (const ImageSize& one : sizes) text += fmt::format("{}{}x{}", text.empty() ? "" : between, one.rows, one.cols);
+    return text;
+  };
+  return absl::FailedPreconditionError(
+      fmt::format("the data set '{}' has its images at {} (rows x columns), not at {}; import it under another name with "
+                  "'--sizes {}'",
+                  name_, words(sizes_, ", "), words(missing, ", "), words(all, ",")));
+}
+
+absl::StatusOr<ImageView> ImageSet::View(const Split& split, ImageSize size) const {
+  RETURN_IF_ERROR(HasSizes({size}));
+  const auto found = std::ranges::find(sizes_, size);
   const auto index = static_cast<size_t>(found - sizes_.begin());
   ImageView view;
   view.size_ = size;

@@ -58,7 +58,11 @@ class ImageSet {
   const std::vector<ImageSize>& sizes() const { return sizes_; }
   const std::string& sha256() const { return sha256_; }
 
-  // FAILED_PRECONDITION: the set was imported without this size; the text names those there are, and what to do.
+  // FAILED_PRECONDITION: the set was imported without some of these sizes; the text names those there are, all that are missing, and
+  // what to do: an import that keeps all of `wanted`.
+  absl::Status HasSizes(const std::vector<ImageSize>& wanted) const;
+
+  // FAILED_PRECONDITION: as HasSizes() of this one.
   absl::StatusOr<ImageView> Train(ImageSize size) const;
   absl::StatusOr<ImageView> Valid(ImageSize size) const;
 

@@ -69,6 +69,11 @@ TEST_F(ImportImagesTest, ReadsBackEveryImageAtEverySize) {
   const absl::Status missing = set.Train({22, 22}).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(missing.message().find("at 8x8, 45x44 (rows x columns), not at 22x22"), std::string::npos) << missing;
+  EXPECT_OK(set.HasSizes({{45, 44}, {8, 8}, {8, 8}}));
+  EXPECT_EQ(set.HasSizes({{22, 22}, {8, 8}, {22, 23}, {22, 22}}),
+            absl::FailedPreconditionError("the data set 'pets' has its images at 8x8, 45x44 (rows x columns), not at 22x22, 22x23; import it under another name with "
+                                          "'--sizes 22x22,8x8,22x23'"))
+      << "all that are missing at once, and an import that has all that is wanted";
   EXPECT_OK(CheckDataSet(data_, "pets"));
   EXPECT_EQ(NamesIn(data_), "pets ");
 }

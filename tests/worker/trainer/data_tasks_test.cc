@@ -150,6 +150,8 @@ TEST_F(DataTest, RefusesDataThatIsNotThereOrTooShort) {
   EXPECT_EQ(no_size.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(std::string(no_size.message()).starts_with("evaluation.lengths: the data set 'marks' has its images at ")) << no_size;
   EXPECT_EQ(everywhere(sizes), no_size);
+  sizes.evaluation.lengths = {30, 42};  // And 6 x (6+1).
+  EXPECT_NE(everywhere(sizes).message().find(", not at 5x5, 6x6; import it"), std::string_view::npos) << everywhere(sizes) << ": images are imported anew once";
   PackSettings classes = Small("images", "rope", false);
   classes.model.classes = 3;
   EXPECT_EQ(Train(RequestOf(classes, 1, "e"), observer).status().code(), absl::StatusCode::kInvalidArgument);

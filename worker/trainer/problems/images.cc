@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "proto/base/text.h"
 #include "worker/data/image_set.h"
@@ -24,9 +26,10 @@ constexpr int64_t kTestPixelsAtATime = 1 << 16;
 constexpr int64_t kStandInImages = 1000;
 
 // Which sizes were kept is in the set's identity: none that goes by it has others.
-absl::StatusOr<data::ImageView> Kept(std::string_view setting, absl::StatusOr<data::ImageView> view) {
+// `all` is of the sizes of all lengths: images are imported anew once, not once for each size.
+absl::StatusOr<data::ImageView> Kept(std::string_view setting, const absl::Status& all, absl::StatusOr<data::ImageView> view) {
   if (!absl::IsFailedPrecondition(view.status())) return view;
-  return absl::InvalidArgumentError(Text(setting, ": ", view.status().message()));
+  return absl::InvalidArgumentError(Text(setting, ": ", all.message()));
 }
 
 class Images final : public Problem {
@@ -39,11 +42,15 @@ class Images final : public Problem {
       return absl::InvalidArgumentError(Text("model.classes: ", settings_.model.classes, " are fewer than the ",
                                              set_->classes().size(), " of '", settings_.data, "'"));
     }
+    std::vector<data::ImageSize> sizes;
+    for (const int length : settings_.training.lengths) sizes.push_back(SizeOf(length));
+    for (const int length : settings_.evaluation.lengths) sizes.push_back(SizeOf(length));
+    const absl::Status all = set_->HasSizes(sizes);
     for (const int length : settings_.training.lengths) {
-      ASSIGN_OR_RETURN(train_[length], Kept("training.lengths", set_->Train(SizeOf(length))));
+      ASSIGN_OR_RETURN(train_[length], Kept("training.lengths", all, set_->Train(SizeOf(length))));
     }
     for (const int length : settings_.evaluation.lengths) {
-      ASSIGN_OR_RETURN(valid_[length], Kept("evaluation.lengths", set_->Valid(SizeOf(length))));
+      ASSIGN_OR_RETURN(valid_[length], Kept("evaluation.lengths", all, set_->Valid(SizeOf(length))));
     }
     return absl::OkStatus();
   }
