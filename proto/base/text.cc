@@ -128,7 +128,7 @@ std::string WordInFull(std::string_view word, const std::vector<std::string>& kn
 }  // namespace
 
 std::string ClosestWord(std::string_view word, const std::vector<std::string>& known) {
-  if (word.size() > 200) return "";
+  if (word.empty() || word.size() > 200) return "";
   std::string closest;
   size_t smallest = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {

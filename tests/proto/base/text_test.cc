@@ -10,6 +10,11 @@ TEST(ClosestWordTest, ATypoComesBeforeWhatAWordMayBeShortFor) {
   EXPECT_EQ(ClosestWord("completely_else", {"alibi", "rope"}), "");
 }
 
+TEST(ClosestWordTest, NobodyKnowsWhatNothingWasMeantFor) {
+  EXPECT_EQ(ClosestWord("", {"js", "laptop"}), "");
+  EXPECT_EQ(ClosestWord("", {"laptop"}), "");
+}
+
 TEST(ClosestWordTest, AShortWordIsTakenForTheOnlyOneThatItIsShortFor) {
   const std::vector<std::string> known = {"learning_rate", "parity_check", "training.batch_size", "long_list", "long_listing"};
   EXPECT_EQ(ClosestWord("lr", known), "learning_rate");
