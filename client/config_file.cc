@@ -61,7 +61,12 @@ class Reader {
       return tree_.ErrorAt(entry.key_place, fmt::format("unknown setting '{}'{}", Printable(entry.key), of_context),
                            JoinHints(DidYouMean(entry.key, known), fmt::format("there are: {}", Join(known, ", "))));
     }
-    if (value.kind != YamlNode::Kind::kScalar) return tree_.ErrorAt(value.place, fmt::format("{}: expected one value{}", entry.key, of_context));
+    if (value.kind != YamlNode::Kind::kScalar) {
+      // One that is left out has the place of whatever comes next.
+      const bool is_left_out = value.kind == YamlNode::Kind::kNull;
+      return tree_.ErrorAt(is_left_out ? entry.key_place : value.place, fmt::format("{}: expected one value{}", entry.key, of_context),
+                           is_left_out ? "write one behind it, or leave the line out" : "");
+    }
     return SettingValue{.text = value.text, .origin = fmt::format("{}:{}:{}{}", path_, value.place.line, value.place.column, of_context)};
   }
 

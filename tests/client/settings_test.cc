@@ -309,6 +309,9 @@ TEST_F(ContextTest, MistakesInOneHaveAPlaceWhetherItHoldsOrNot) {
   EXPECT_THAT(Refusal("contexts:\n  far: {context: x}\n"), HasSubstr("config.yaml:2:9: unknown setting 'context' (context far)"));
   EXPECT_THAT(Refusal("contexts:\n  far: {token: longreach_5ec2e7}\n"), ::testing::Not(HasSubstr("5ec2e7")));
   EXPECT_THAT(Refusal("contexts:\n  far: {scheduler: [a]}\n"), HasSubstr("config.yaml:2:20: scheduler: expected one value (context far)"));
+  EXPECT_THAT(Refusal("contexts:\n  far:\n    store:\n\n  near: {}\n"),
+              HasSubstr("config.yaml:3:5: store: expected one value (context far)\n  write one behind it, or leave the line out\n"));
+  EXPECT_THAT(Refusal("context:\ncontexts: {}\n"), HasSubstr("config.yaml:1:1: context: expected one value\n"));
   EXPECT_THAT(Refusal("contexts:\n  far: head:7070\n"), HasSubstr("config.yaml:2:8: context far: expected 'setting: value' lines"));
   EXPECT_THAT(Refusal("contexts: [far]\n"), HasSubstr("config.yaml:1:11: contexts: expected 'NAME: {setting: value}' lines"));
   EXPECT_THAT(Refusal("contexts:\n  far away: {}\n"), HasSubstr("config.yaml:2:3: 'far away' is no name for a context"));
