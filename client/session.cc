@@ -75,34 +75,34 @@ bool Session::WouldMakeStore(bool embed_by_default) const {
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point began = Clock::now();
-  Clock::time_point since = began;  // When whoever has it was first seen.
+  using Steady = std::chrono::steady_clock;
+  const Steady::time_point began = Steady::now();
+  Steady::time_point since = began;  // When whoever has it was first seen.
   std::string seen;
   bool is_told = false;
   while (true) {
     held_ = absl::OkStatus();
     holder_ = {};
     absl::StatusOr<std::string> address = StartEmbedded(use);
-    if (holder_.address != seen) since = Clock::now();
+    if (holder_.address != seen) since = Steady::now();
     seen = holder_.address;
     absl::Status refused = address.status();
-    if (!IsWorthWaiting(use, Clock::now() - since)) {
+    if (!IsWorthWaiting(use, Steady::now() - since)) {
       if (!address.ok()) return refused;
       absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(*address, {});
       if (opened.ok() || held_.ok()) return opened;
     }
     if (!held_.ok()) refused = held_;
-    if (Clock::now() - since > (holder_.for_a_moment ? kSoonFree : kStillHeld) || Clock::now() - began > kTakeTurns || stop_()) return refused;
+    if (Steady::now() - since > (holder_.for_a_moment ? kSoonFree : kStillHeld) || Steady::now() - began > kTakeTurns || stop_()) return refused;
     do {
       // Those that look now and then wait now and then.
-      if (holder_.for_a_moment && holding_ != Holding::kForAMoment && Clock::now() - began >= kSilent && !std::exchange(is_told, true)) {
+      if (holder_.for_a_moment && holding_ != Holding::kForAMoment && Steady::now() - began >= kSilent && !std::exchange(is_told, true)) {
         // Before a merge makes a store it takes the other one.
         const std::string& taken = merges_.empty() || !WouldMakeStore() ? store_ : merges_;
         Say(fmt::format("waiting for the store '{}', which another command has for a moment", Printable(taken)));
       }
       std::this_thread::sleep_for(kBetween);
-    } while (holder_.for_a_moment && Listens(holder_.address) && Clock::now() - since < AskBehind(use) && !stop_());  // Which costs less than to start a scheduler.
+    } while (holder_.for_a_moment && Listens(holder_.address) && Steady::now() - since < AskBehind(use) && !stop_());  // Which costs less than to start a scheduler.
   }
 }
 
