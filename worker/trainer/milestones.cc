@@ -27,10 +27,24 @@ bool Milestones::Reached(int done, Clock::time_point now) {
   return true;
 }
 
-std::string TrainedLine(int step, int steps, std::span<const LossPoint> points, double steps_per_second) {
-  const auto [least, largest] = std::ranges::minmax(points, {}, &LossPoint::loss);
-  std::string line = Text("step ", step, " of ", steps, ", loss ", Digits(least.loss, 4));
-  if (points.size() > 1) line += Text(" to ", Digits(largest.loss, 4));
+void RecentLosses::Add(std::span<const LossPoint> points) {
+  for (const LossPoint& point : points) {
+    auto& [sum, count] = sums_[point.member];
+    sum += point.loss;
+    ++count;
+  }
+}
+
+std::vector<double> RecentLosses::Take() {
+  std::vector<double> means;
+  for (const auto& [member, sum] : std::exchange(sums_, {})) means.push_back(sum.first / sum.second);
+  return means;
+}
+
+std::string TrainedLine(int step, int steps, std::span<const double> losses, double steps_per_second) {
+  const auto [least, largest] = std::ranges::minmax(losses);
+  std::string line = Text("step ", step, " of ", steps, ", loss ", Digits(least, 4));
+  if (losses.size() > 1) line += Text(" to ", Digits(largest, 4));
   if (steps_per_second > 0) line += Text(", ", Digits(steps_per_second, 3), " updates/s");
   return line;
 }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "worker/trainer/train.h"
 
@@ -28,9 +31,21 @@ class Milestones {
   Clock::time_point told_at_;
 };
 
-// "step 300 of 3000, loss 0.5312 to 0.6124, 44.2 updates/s": the least and the largest loss of the points, which are not none. The speed is left
+// The members' losses since the last line. Those of one update say little: its length is drawn, and long sequences are harder.
+class RecentLosses {
+ public:
+  void Add(std::span<const LossPoint> points);
+  bool empty() const { return sums_.empty(); }
+  // The mean of each member's points, and they begin anew.
+  std::vector<double> Take();
+
+ private:
+  std::map<int, std::pair<double, int>> sums_;  // By member, with the number of its points.
+};
+
+// "step 300 of 3000, loss 0.5312 to 0.6124, 44.2 updates/s": the least and the largest of the losses, of which there are some. The speed is left
 // out where it is 0.
-std::string TrainedLine(int step, int steps, std::span<const LossPoint> points, double steps_per_second);
+std::string TrainedLine(int step, int steps, std::span<const double> losses, double steps_per_second);
 
 // "tested 2 of 5 lengths".
 std::string TestedLine(int done, int of);

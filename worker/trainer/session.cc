@@ -137,6 +137,7 @@ absl::StatusOr<int> Session::LlamaThreads() const {
 absl::Status Session::TrainSteps() {
   const PackSettings& settings = request_.settings;
   Milestones milestones(state_.step, settings.training.steps, Clock::now());
+  RecentLosses losses;
   while (state_.step < settings.training.steps) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
@@ -145,8 +146,9 @@ absl::Status Session::TrainSteps() {
         [&](uint64_t step) { return problem_->TrainingBatchFor(*engine_, step); }, LearningRates(), state_,
         [&](const std::vector<StepResult>& results) {
           std::vector<LossPoint> points = AddLosses(results);
-          if (!points.empty() && milestones.Reached(state_.step, Clock::now())) {
-            observer_.OnLine(TrainedLine(state_.step, settings.training.steps, points, speed_.per_second()));
+          losses.Add(points);
+          if (!losses.empty() && milestones.Reached(state_.step, Clock::now())) {
+            observer_.OnLine(TrainedLine(state_.step, settings.training.steps, losses.Take(), speed_.per_second()));
           }
           Report(Progress::Phase::kTraining, std::move(points));
         });

@@ -42,9 +42,20 @@ TEST(MilestonesTest, ALongWayHasOneEveryTenMinutesTooAndLargeNumbersDoNotOverflo
 }
 
 TEST(MilestonesTest, ALineOfTrainingHasTheLeastAndTheLargestLoss) {
-  const LossPoint points[] = {{.member = 0, .step = 300, .loss = 0.61239}, {.member = 1, .step = 300, .loss = 0.53124}, {.member = 4, .step = 300, .loss = 0.6}};
-  EXPECT_EQ(TrainedLine(300, 3000, points, 44.21), "step 300 of 3000, loss 0.5312 to 0.6124, 44.2 updates/s");
-  EXPECT_EQ(TrainedLine(1, 2, std::span(points, 1), 0), "step 1 of 2, loss 0.6124");
+  const std::vector<double> losses = {0.61239, 0.53124, 0.6};
+  EXPECT_EQ(TrainedLine(300, 3000, losses, 44.21), "step 300 of 3000, loss 0.5312 to 0.6124, 44.2 updates/s");
+  EXPECT_EQ(TrainedLine(1, 2, std::span(losses).first(1), 0), "step 1 of 2, loss 0.6124");
+}
+
+TEST(MilestonesTest, LossesAreMeansSinceTheLastLine) {
+  RecentLosses losses;
+  EXPECT_TRUE(losses.empty());
+  losses.Add(std::vector<LossPoint>{{.member = 0, .step = 1, .loss = 1}, {.member = 4, .step = 1, .loss = 3}});
+  losses.Add(std::vector<LossPoint>{{.member = 0, .step = 2, .loss = 2}});  // The other one has diverged.
+  EXPECT_EQ(losses.Take(), (std::vector<double>{1.5, 3}));
+  EXPECT_TRUE(losses.empty());
+  losses.Add(std::vector<LossPoint>{{.member = 0, .step = 3, .loss = 7}});
+  EXPECT_EQ(losses.Take(), std::vector<double>{7}) << "what a line has told is not in the next";
 }
 
 TEST(MilestonesTest, ALineOfTestsSaysHowManyLengthsThereAre) {
