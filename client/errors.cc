@@ -5,6 +5,7 @@
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/base/utf8.h"
 
 namespace longreach::client {
 namespace {
@@ -14,7 +15,7 @@ std::string Shortened(const std::string& text) {
   constexpr size_t kMost = 8000, kHead = 6000, kTail = 1000;  // What comes from a scheduler is shorter.
   if (text.size() <= kMost) return text;
   const auto whole = [&text](size_t at) {  // No character is cut.
-    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) ++at;
+    while (at < text.size() && IsWithinCharacter(text[at])) ++at;
     return at;
   };
   return text.substr(0, whole(kHead)) + " [...] " + text.substr(whole(text.size() - kTail));

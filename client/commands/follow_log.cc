@@ -18,6 +18,7 @@
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/base/utf8.h"
 
 namespace longreach::client {
 namespace {
@@ -71,7 +72,7 @@ class Printed {
     // A stream that is opened again begins with what was printed before.
     if (begin < shown_) {
       text.remove_prefix(std::min(text.size(), static_cast<size_t>(shown_ - begin)));
-      while (!text.empty() && (text.front() & 0xc0) == 0x80) text.remove_prefix(1);
+      while (!text.empty() && IsWithinCharacter(text.front())) text.remove_prefix(1);
     }
     shown_ = std::max(shown_, at_);
     const bool is_known = text.empty() && !part.text().empty();

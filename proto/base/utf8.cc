@@ -9,10 +9,7 @@ int32_t TakeCodePoint(std::string_view& text) {
     text.remove_prefix(1);
     return first;
   }
-  const int length = (first >> 5) == 6    ? 2
-                     : (first >> 4) == 14 ? 3
-                     : (first >> 3) == 30 ? 4
-                                          : 0;
+  const int length = static_cast<int>(BytesOfCharacter(text[0]));
   int32_t point = first & (0xff >> (length + 1));
   bool valid = length > 0 && text.size() >= static_cast<size_t>(length);
   for (int i = 1; valid && i < length; ++i) {

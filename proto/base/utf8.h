@@ -9,6 +9,18 @@
 
 namespace longreach {
 
+// Whether a byte belongs to a character that began before it: where a text must not be cut.
+constexpr bool IsWithinCharacter(char byte) { return (byte & 0xc0) == 0x80; }
+
+// How many bytes the character has that this one begins; 0: it begins none.
+constexpr size_t BytesOfCharacter(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  if (byte < 0x80) return 1;
+  if ((byte >> 5) == 6) return 2;
+  if ((byte >> 4) == 14) return 3;
+  return (byte >> 3) == 30 ? 4 : 0;
+}
+
 // Takes the first code point off `text`, which is not empty. Returns -1 for a byte that begins none; then one byte is taken. What is longer
 // than needed, half of a surrogate pair, beyond the last code point or cut off is none.
 int32_t TakeCodePoint(std::string_view& text);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/utf8.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/input_failure.h"
 #include "proto/types/refusal.h"
@@ -33,7 +34,7 @@ std::string OneLine(std::string_view text) {
   constexpr size_t kMost = 1000;
   std::string line(text.substr(0, kMost));
   // Not in the middle of a character.
-  while (!line.empty() && line.size() < text.size() && (static_cast<unsigned char>(text[line.size()]) & 0xc0) == 0x80) line.pop_back();
+  while (!line.empty() && line.size() < text.size() && IsWithinCharacter(text[line.size()])) line.pop_back();
   std::ranges::replace_if(line, [](unsigned char c) { return c < ' '; }, ' ');
   return line;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "proto/base/utf8.h"
+
 namespace longreach::service {
 namespace {
 
@@ -12,8 +14,6 @@ constexpr size_t kAtTheEnd = kMost / 4;
 
 // As gRPC writes it: percent signs and what is not printable ASCII take three.
 size_t SentBytes(char c) { return c >= ' ' && c <= '~' && c != '%' ? 1 : 3; }
-
-bool IsWithinCharacter(char c) { return (c & 0xc0) == 0x80; }
 
 }  // namespace
 

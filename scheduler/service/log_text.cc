@@ -3,21 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "proto/base/utf8.h"
+
 namespace longreach::service {
 namespace {
 
 constexpr size_t kLongestCharacter = 4;
-
-bool IsContinuation(char byte) { return (byte & 0xc0) == 0x80; }
-
-// As its first byte says; 0: it is no first byte.
-size_t LengthOfCharacter(char first) {
-  const auto byte = static_cast<unsigned char>(first);
-  if (byte < 0x80) return 1;
-  if ((byte >> 5) == 6) return 2;
-  if ((byte >> 4) == 14) return 3;
-  return (byte >> 3) == 30 ? 4 : 0;
-}
 
 // Reads a text byte by byte for a pattern, which is not empty, by the rule of Knuth, Morris and Pratt: logs repeat themselves, and comparing from every
 // place would take minutes.
@@ -66,15 +57,15 @@ std::optional<size_t> EndWithin(std::string_view left, std::string_view seen) {
 
 size_t RestOfCharacter(std::string_view bytes) {
   size_t rest = 0;
-  while (rest < kLongestCharacter - 1 && rest < bytes.size() && IsContinuation(bytes[rest])) ++rest;
+  while (rest < kLongestCharacter - 1 && rest < bytes.size() && IsWithinCharacter(bytes[rest])) ++rest;
   return rest;
 }
 
 size_t WholeCharacters(std::string_view bytes) {
   for (size_t back = 1; back < kLongestCharacter && back <= bytes.size(); ++back) {
     const char byte = bytes[bytes.size() - back];
-    if (IsContinuation(byte)) continue;
-    return LengthOfCharacter(byte) > back ? bytes.size() - back : bytes.size();
+    if (IsWithinCharacter(byte)) continue;
+    return BytesOfCharacter(byte) > back ? bytes.size() - back : bytes.size();
   }
   return bytes.size();
 }
