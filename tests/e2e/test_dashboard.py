@@ -232,8 +232,17 @@ def test_two_sweeps_are_compared(home, browser, dashboard):
         assert printed.code == 0, printed
         rows = [line.split() for line in printed.out.splitlines()[4:]]
         assert cells(page, "Differences") == rows and rows[-1][0] == "all"
-        for note in printed.err.splitlines():
-            expect(page.get_by_text(note, exact=True)).to_be_visible()
+
+        # What the command notes below its table.
+        page.get_by_role("textbox", name="Only").fill("seed=0,1")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("region", name="Differences", exact=True).locator(".command code")).to_contain_text("--only")
+        printed = run_cli(home, *command_of(page, "Differences").split()[1:])
+        assert printed.code == 0, printed
+        # The page may be asked something meanwhile: then the command says first that it waits.
+        notes = [line for line in printed.err.splitlines() if line.startswith("note: ")]
+        assert notes == ["note: only jobs with seed 0 or 1"], printed
+        expect(page.get_by_text(notes[0], exact=True)).to_be_visible()
 
         # What the command refuses is said in its words.
         page.get_by_role("textbox", name="Length").fill("77")
