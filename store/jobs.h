@@ -129,6 +129,8 @@ absl::StatusOr<std::optional<LeaseGroup>> NextGroup(sql::Connection& db, int64_t
 absl::StatusOr<std::vector<JobRow>> JobsOfGroup(sql::Connection& db, const LeaseGroup& group, int limit);
 // The wanted queued jobs with this requirement in line, whatever their groups; at most `limit`.
 absl::StatusOr<std::vector<JobRow>> FirstReady(sql::Connection& db, int64_t requirement, int limit);
+// How many wanted queued jobs each group has, in no order. For lists: its cost grows with the number of jobs.
+absl::StatusOr<std::vector<int64_t>> ReadyGroupSizes(sql::Connection& db);
 
 // ---- The life of a job. `attempt` is the fencing token: a job that does not hold it is INTERNAL here; the caller has
 // decided before whether a late report is refused or ignored.

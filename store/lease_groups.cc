@@ -53,4 +53,12 @@ absl::StatusOr<std::vector<JobRow>> FirstReady(sql::Connection& db, int64_t requ
   return ReadJobs(std::move(rows));
 }
 
+absl::StatusOr<std::vector<int64_t>> ReadyGroupSizes(sql::Connection& db) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT count(*) FROM jobs WHERE state = 'queued' AND wanted = 1 GROUP BY pack_key, checkpoint_step, split_group"));
+  std::vector<int64_t> sizes;
+  while (rows.Next()) sizes.push_back(rows.Get<int64_t>(0));
+  RETURN_IF_ERROR(rows.status());
+  return sizes;
+}
+
 }  // namespace longreach::store

@@ -24,18 +24,30 @@ class Workers final : public Command {
     return {.group = kGroupLook,
             .summary = "List the workers and what they do",
             .details = "Those that are there, and those that are gone but called in the 7 days before the last call of any. Attempts name the\n"
-                       "others too ('longreach job JOB').",
-            .examples = "longreach workers",
+                       "others too ('longreach job JOB').\n"
+                       "With --waiting a number instead: of packs whose jobs could start at once and that nobody trains. So many more workers would\n"
+                       "have work, if they are able to do it, as a script asks that starts them (docs/howto/slurm.md).",
+            .examples = "longreach workers\nlongreach workers --waiting",
             .more_formats = kAllFormats};
   }
 
+  void AddOptions(CLI::App& app) override { app.add_flag("--waiting", waiting_, "Print only how many packs wait for a worker"); }
+
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
-    ASSIGN_OR_RETURN(v1::ListWorkersResponse response,
-                     connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest()));
+    v1::ListWorkersRequest request;
+    request.set_count_waiting(waiting_);
+    ASSIGN_OR_RETURN(v1::ListWorkersResponse response, connection->Call(&Connection::Stub::ListWorkers, request));
+    if (waiting_ && !response.has_packs_waiting()) {
+      return Error(absl::StatusCode::kUnimplemented, "the scheduler is of an older build, which does not count the packs that wait", "'longreach version' says which build it is");
+    }
     for (v1::WorkerInfo& one : *response.mutable_workers()) one.set_reason(WithFlags(one.reason(), session));
     if (session.json()) {
       session.out() << JsonDocument(response);
+      return kDone;
+    }
+    if (waiting_) {
+      session.out() << response.packs_waiting() << "\n";
       return kDone;
     }
     Grid grid;
@@ -70,6 +82,9 @@ class Workers final : public Command {
     }
     return kDone;
   }
+
+ private:
+  bool waiting_ = false;
 };
 
 }  // namespace

@@ -13,12 +13,14 @@ inline constexpr std::string_view kVariables[] = {
     "BIN",                 // Where tests and benchmarks find the programs.
     "CA",                  // Client and worker.
     "CERTIFICATE",         // The same.
+    "CLIENT",              // deploy/slurm.
     "CLIENT_CA",           // Scheduler.
     "COLOR",               // Client.
     "CONTEXT",             // Client.
     "CUDA",                // make, and what sets a machine up.
     "DATA",                // Worker.
     "EVENT",               // Given to a --notify program.
+    "HIRE_NAME",           // deploy/slurm.
     "KEY",                 // Client and worker.
     "LIBTORCH",            // make.
     "LISTEN",              // Scheduler.
@@ -26,6 +28,9 @@ inline constexpr std::string_view kVariables[] = {
     "NOTIFY",              // Scheduler.
     "OUTPUT",              // Client.
     "PYTHON",              // Client.
+    "READER_CERTIFICATE",  // deploy/slurm.
+    "READER_KEY",          // The same.
+    "READER_TOKEN_FILE",   // The same.
     "SCHEDULER",           // Client and worker.
     "SERVER_CERTIFICATE",  // Scheduler.
     "SERVER_KEY",          // Scheduler.

@@ -77,8 +77,8 @@ grpc::ServerWriteReactor<v1::LogPart>* ClientHandlers::FollowLog(Context* contex
   return StartFollowing(*request, between_looks_, StillAdmitted(tokens_, kFollowCall, context->client_metadata()), engine_, store_, threads_.calls);
 }
 
-grpc::ServerUnaryReactor* ClientHandlers::ListWorkers(Context* context, const v1::ListWorkersRequest*, v1::ListWorkersResponse* reply) {
-  return FromSnapshot(context, reply, [this](sql::Connection& db) { return service::ListWorkers(db, engine_.board().Read()); });
+grpc::ServerUnaryReactor* ClientHandlers::ListWorkers(Context* context, const v1::ListWorkersRequest* request, v1::ListWorkersResponse* reply) {
+  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::ListWorkers(db, engine_.board().Read(), *request); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListDataSets(Context* context, const v1::ListDataSetsRequest*, v1::ListDataSetsResponse* reply) {

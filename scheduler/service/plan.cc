@@ -153,19 +153,16 @@ v1::Plan PlanCounter::Plan(int pack_limit) const {
 
 absl::StatusOr<v1::Plan> Estimated(sql::Connection& db, const PlanCounter& counter, const LiveBoard::State& live) {
   ASSIGN_OR_RETURN(Rates rates, MeasuredRates(db, counter.work()));
-  int pack_limit = 0;
   std::vector<double> worker_rates;
   ASSIGN_OR_RETURN(std::vector<store::WorkerRow> workers, WorkersThere(db, live));
   for (const store::WorkerRow& worker : workers) {
     if (worker.state != WorkerState::kActive) continue;
-    pack_limit = std::max(pack_limit, worker.pack_limit);
     const auto own = rates.of_worker.find(worker.id);
     worker_rates.push_back(own != rates.of_worker.end() ? core::Median(own->second) : 0);
   }
-  if (pack_limit == 0) pack_limit = core::kUsualPackLimit;
   if (worker_rates.empty()) worker_rates.push_back(0);  // None is here: as if one were, of the usual speed.
 
-  v1::Plan plan = counter.Plan(pack_limit);
+  v1::Plan plan = counter.Plan(PackLimitAtHand(workers));
   const core::Estimate estimate = core::EstimateHours(plan.flops(), worker_rates, rates.all);
   plan.set_hours(estimate.hours);
   plan.set_hours_low(estimate.hours_low);

@@ -1,15 +1,31 @@
 #include "scheduler/service/query_workers.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "scheduler/core/packs.h"
 #include "scheduler/service/replies.h"
+#include "store/jobs.h"
 
 namespace longreach::service {
+namespace {
+
+absl::StatusOr<int32_t> PacksWaiting(sql::Connection& db, const LiveBoard::State& live) {
+  ASSIGN_OR_RETURN(const std::vector<store::WorkerRow> there, WorkersThere(db, live));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> groups, store::ReadyGroupSizes(db));
+  const int pack_limit = PackLimitAtHand(there);
+  int64_t packs = 0;
+  for (const int64_t jobs : groups) packs += core::PacksOf(jobs, pack_limit);
+  return static_cast<int32_t>(std::min<int64_t>(packs, std::numeric_limits<int32_t>::max()));
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<store::WorkerRow>> WorkersThere(sql::Connection& db, const LiveBoard::State& live) {
   std::vector<store::WorkerRow> rows;
@@ -20,7 +36,15 @@ absl::StatusOr<std::vector<store::WorkerRow>> WorkersThere(sql::Connection& db, 
   return rows;
 }
 
-absl::StatusOr<v1::ListWorkersResponse> ListWorkers(sql::Connection& db, const LiveBoard::State& live) {
+int PackLimitAtHand(std::span<const store::WorkerRow> there) {
+  int most = 0;
+  for (const store::WorkerRow& worker : there) {
+    if (worker.state == WorkerState::kActive) most = std::max(most, worker.pack_limit);
+  }
+  return most > 0 ? most : core::kUsualPackLimit;
+}
+
+absl::StatusOr<v1::ListWorkersResponse> ListWorkers(sql::Connection& db, const LiveBoard::State& live, const v1::ListWorkersRequest& request) {
   ASSIGN_OR_RETURN(std::vector<store::WorkerRow> rows, store::ListWorkers(db, kListedWhenGone));
   // Calls are written after some seconds only: one that is there may have called long ago by the store.
   std::set<std::string> of_late;
@@ -34,6 +58,10 @@ absl::StatusOr<v1::ListWorkersResponse> ListWorkers(sql::Connection& db, const L
   const AttemptsByWorker attempts = GroupByWorker(live);
   v1::ListWorkersResponse response;
   for (const store::WorkerRow& row : rows) *response.add_workers() = ToWorkerInfo(row, live, attempts);
+  if (request.count_waiting()) {
+    ASSIGN_OR_RETURN(const int32_t packs, PacksWaiting(db, live));
+    response.set_packs_waiting(packs);
+  }
   return response;
 }
 

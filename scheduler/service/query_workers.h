@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <vector>
 
 #include "longreach/v1/api.pb.h"
@@ -18,8 +19,10 @@ inline constexpr std::chrono::days kListedWhenGone{7};
 
 // Those that are there, by id.
 absl::StatusOr<std::vector<store::WorkerRow>> WorkersThere(sql::Connection& db, const LiveBoard::State& live);
+// The largest pack limit of those that get work; the usual one when none is there.
+int PackLimitAtHand(std::span<const store::WorkerRow> there);
 // Those that are there or were of late, by name.
-absl::StatusOr<v1::ListWorkersResponse> ListWorkers(sql::Connection& db, const LiveBoard::State& live);
+absl::StatusOr<v1::ListWorkersResponse> ListWorkers(sql::Connection& db, const LiveBoard::State& live, const v1::ListWorkersRequest& request = {});
 absl::StatusOr<v1::ListDataSetsResponse> ListDataSets(sql::Connection& db);
 
 }  // namespace longreach::service

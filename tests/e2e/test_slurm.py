@@ -11,11 +11,12 @@ import subprocess
 import pytest
 
 import harness
-from harness import ROOT, Process, Scheduler, query, run_cli, until
+from harness import ROOT, Process, Scheduler, query, run, run_cli, until
 from test_interruptions import submit, training, wait_for_the_end
 from test_operations import free_port
 
 SCRIPT = ROOT / "deploy/slurm/worker.sbatch"
+HIRE = ROOT / "deploy/slurm/hire.sh"
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 MISSING = [name for name in ("slurmctld", "slurmd", "sbatch") if shutil.which(name, path=PATH) is None]
 pytestmark = [harness.needs_worker,
@@ -77,11 +78,27 @@ class Slurm:
             raise AssertionError(f"{command}: {done.stdout}{done.stderr}\n{self.logs()}")
         return done.stdout
 
+    # Workers that compute on this machine's processor.
+    OPTIONS = ["--gres=none", "--cpus-per-task=1", "--mem=0"]
+
+    def settings(self, scheduler):
+        return {"LONGREACH_SCHEDULER": scheduler.address, "LONGREACH_WORKER": str(harness.BIN / "longreach-worker"), "LONGREACH_WORKER_DEVICE": "cpu",
+                "LONGREACH_WORKER_STATE": str(self.home.path)}
+
     def submit(self, scheduler, *options, **environment):
-        """Workers that compute on this machine's processor; gives the number of the array."""
-        return self.ask("sbatch", "--parsable", "--gres=none", "--cpus-per-task=1", "--mem=0", *options, SCRIPT, LONGREACH_SCHEDULER=scheduler.address,
-                        LONGREACH_WORKER=str(harness.BIN / "longreach-worker"), LONGREACH_WORKER_DEVICE="cpu",
-                        LONGREACH_WORKER_STATE=str(self.home.path), **environment).strip()
+        """Gives the number of the array."""
+        return self.ask("sbatch", "--parsable", *self.OPTIONS, *options, SCRIPT, **self.settings(scheduler), **environment).strip()
+
+    def hire(self, scheduler, most, *options, **environment):
+        """What hire.sh says."""
+        with harness.variables(SLURM_CONF=self.conf, PATH=PATH):
+            settings = [f"{name}={value}" for name, value in {**self.settings(scheduler), **environment}.items()]
+            hired = run(self.home, "env", f"LONGREACH_CLIENT={harness.BIN / 'longreach'}", *settings, HIRE, most, *self.OPTIONS, *options)
+        assert hired.code == 0, hired
+        return hired
+
+    def tasks(self):
+        return len(self.ask("squeue", "-h", "-r").splitlines())
 
     def endings(self, job):
         """State and exit code of each task, once all have ended; before, nothing."""
@@ -138,3 +155,46 @@ def test_work_is_given_back_at_the_signal_that_comes_before_the_time_limit(home,
     assert query(scheduler.store, "SELECT count(*) FROM attempts WHERE outcome = 'given_back'") == [(1,)]
     assert query(scheduler.store, "SELECT max(checkpoint_step) > 0 FROM jobs") == [(1,)]
     assert run_cli(home, "cancel", "last", scheduler=scheduler).code == 0
+
+
+def test_workers_are_hired_while_jobs_wait_for_them(home, slurm):
+    scheduler = Scheduler(home)
+    assert slurm.hire(scheduler, 9).out == "", "nothing waits"
+    submit(home, scheduler)  # Four packs.
+
+    assert "4 packs wait, 0 of 1 workers are there or on their way: 1 more" in slurm.hire(scheduler, 1, "--hold").out
+    assert "4 packs wait, 1 of 9 workers are there or on their way: 3 more" in slurm.hire(scheduler, 9, "--hold").out
+    assert slurm.tasks() == 4
+    assert slurm.hire(scheduler, 9).out == "", "so many are on their way"
+    slurm.ask("scancel", "--user", str(os.getuid()))
+    until(lambda: slurm.tasks() == 0, "none is left")
+
+    # Each takes two.
+    assert "0 of 9 workers are there or on their way: 2 more" in slurm.hire(scheduler, 9, "--", "--packs", "2", LONGREACH_WORKER_IDLE_S="0").out
+
+    wait_for_the_end(home, scheduler)
+    until(lambda: slurm.tasks() == 0, f"the workers leave\n{slurm.logs()}")
+    assert query(scheduler.store, "SELECT count(DISTINCT id) FROM workers WHERE id IN (SELECT worker FROM attempts)")[0][0] >= 1
+    assert slurm.hire(scheduler, 9).out == "", "nothing waits"
+    assert scheduler.stop() == 0
+    harness.check_ledger(home, scheduler.store)
+
+
+def test_none_is_hired_where_those_that_are_there_cannot_do_what_waits(home, slurm):
+    scheduler = Scheduler(home)
+    submitted = run_cli(home, "submit", "table-1", "--set", "data=nowhere", "--set", "encoding=none", "--set", "seed=0", scheduler=scheduler)
+    assert submitted.code == 0, submitted
+    assert "0 of 9 workers are there or on their way" in slurm.hire(scheduler, 9).out
+    until(lambda: "active" in run_cli(home, "workers", scheduler=scheduler).out, f"one is there\n{slurm.logs()}")
+    tasks = slurm.tasks()
+
+    hired = slurm.hire(scheduler, 9)
+
+    assert hired.out == "" and "does nothing: such workers cannot train them, and none is submitted" in hired.err, hired
+    assert slurm.tasks() == tasks
+
+
+@pytest.mark.parametrize("arguments, said", [([], "'' is no number"), (["0"], "'0' is no number"), (["4", "--", "--packs", "many"], "--packs 'many'")], ids=["none", "zero", "packs"])
+def test_what_is_no_number_of_workers_is_refused(home, arguments, said):
+    refused = run(home, "env", "LONGREACH_SCHEDULER=localhost:1", HIRE, *arguments)
+    assert refused.code == 2 and said in refused.err, refused

@@ -1,9 +1,14 @@
 #include "scheduler/service/query_workers.h"
 
+#include <span>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 #include "proto/types/time.h"
+#include "scheduler/core/packs.h"
 #include "scheduler/service/references.h"
+#include "store/sweeps.h"
 #include "store/workers.h"
 #include "tests/scheduler/service/access/still_clock.h"
 #include "tests/scheduler/service/query_fixture.h"
@@ -135,6 +140,48 @@ TEST_F(QueryWorkersTest, OneThatIsGoneIsListedForAWeekOfOthersCalls) {
   EXPECT_THAT(names, ::testing::ElementsAre("a new one", "gone", "there all the time"));
   EXPECT_EQ(WorkersThere(snapshot.db(), board_.Read())->size(), 2u);
   EXPECT_EQ(ResolveWorker(snapshot.db(), "long gone", board_.Read())->id, "11111111-aaaa") << "it can be steered as ever";
+}
+
+// What more workers could take up.
+TEST_F(QueryWorkersTest, PacksThatWaitAreCountedWhereThatIsAskedFor) {
+  v1::ListWorkersRequest asked;
+  asked.set_count_waiting(true);
+  const auto waiting = [&] {
+    store::Snapshot snapshot = Read();
+    const absl::StatusOr<v1::ListWorkersResponse> response = ListWorkers(snapshot.db(), board_.Read(), asked);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response->packs_waiting();
+  };
+  EXPECT_EQ(waiting(), 0);
+  const Made small = AddSweep(SmallSweep("small"));  // Four groups of four jobs.
+  EXPECT_EQ(waiting(), 4);
+  const Made large = AddSweep(LongSweep("large"));  // One group of 500, two of which the small sweep has in a group with two more.
+  EXPECT_EQ(waiting(), 3 + (500 + 2 + 8) / 9);
+
+  AddWorker("11111111-aaaa", "alpha");
+  EXPECT_EQ(waiting(), 3 + (500 + 2 + 8) / 9) << "it is not there";
+  board_.SetWorker("11111111-aaaa", now_);
+  EXPECT_EQ(waiting(), 3 + (500 + 2 + 15) / 16);
+  Lease("11111111-aaaa", std::span(large.jobs).first(100));
+  EXPECT_EQ(waiting(), 3 + (400 + 2 + 15) / 16);
+  Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(store::SetSweepState(tx, large.num, SweepState::kPaused));
+    return store::RefreshWanted(tx, large.num);
+  });
+  EXPECT_EQ(waiting(), 4) << "those of a paused sweep cannot start";
+
+  store::Snapshot snapshot = Read();
+  EXPECT_FALSE(ListWorkers(snapshot.db(), board_.Read())->has_packs_waiting());
+}
+
+TEST(PackLimitAtHandTest, IsTheLargestOfThoseThatGetWork) {
+  EXPECT_EQ(PackLimitAtHand({}), core::kUsualPackLimit);
+  std::vector<store::WorkerRow> there(3);
+  there[0].pack_limit = 4;
+  there[1].pack_limit = 3;
+  there[2].pack_limit = 30;
+  there[2].state = WorkerState::kDraining;
+  EXPECT_EQ(PackLimitAtHand(there), 4);
 }
 
 TEST_F(QueryWorkersTest, AWorkerGoesByNameOrIdAndAnAmbiguousOneIsRefused) {

@@ -1,0 +1,62 @@
+#!/bin/bash
+# Submits workers (worker.sbatch) while jobs wait that nobody trains: as many as there are packs for, less those that are on their way. They
+# leave by themselves when there is no work. It looks once; docs/howto/slurm.md says how to have it look every minute.
+#
+#   deploy/slurm/hire.sh MOST [OPTIONS of sbatch] [-- OPTIONS of 'longreach-worker run']
+#
+# MOST is how many workers there may be at a time, those that wait in Slurm's queue among them.
+#
+# From the environment, beside what worker.sbatch takes:
+#   LONGREACH_READER_CERTIFICATE, LONGREACH_READER_KEY or LONGREACH_READER_TOKEN_FILE
+#                               with which it looks at the scheduler, as a worker's may not; role reader is enough
+#   LONGREACH_CLIENT            the program `longreach`, if it is not on the PATH
+#   LONGREACH_HIRE_NAME         the name of Slurm's jobs, by which it knows them again; default: longreach-worker
+set -euo pipefail
+refuse() { echo "hire.sh: $1" >&2; exit 2; }
+usage="give the most workers that there may be: deploy/slurm/hire.sh MOST [OPTIONS of sbatch] [-- OPTIONS of 'longreach-worker run']"
+most=${1-}
+[[ $most =~ ^[1-9][0-9]{0,4}$ ]] || refuse "'$most' is no number from 1 to 99999; $usage"
+shift
+: "${LONGREACH_SCHEDULER:?is not set: host:port of the scheduler}"
+
+slurm_options=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do slurm_options+=("$1"); shift; done
+if [ $# -gt 0 ]; then shift; fi
+# How many packs a worker takes.
+packs=1
+previous=
+for word in "$@"; do
+  case $previous in --packs) packs=$word ;; esac
+  case $word in --packs=*) packs=${word#*=} ;; esac
+  previous=$word
+done
+[[ $packs =~ ^[1-9][0-9]?$ ]] || refuse "--packs '$packs' is no number from 1 to 64"
+
+reader=()
+if [ -n "${LONGREACH_READER_CERTIFICATE-}" ]; then reader+=(--certificate "$LONGREACH_READER_CERTIFICATE" --key "${LONGREACH_READER_KEY-}"); fi
+if [ -n "${LONGREACH_READER_TOKEN_FILE-}" ]; then reader+=(--token-file "$LONGREACH_READER_TOKEN_FILE"); fi
+longreach() { "${LONGREACH_CLIENT:-longreach}" "$@" --scheduler "$LONGREACH_SCHEDULER" "${reader[@]}"; }
+
+waiting=$(longreach workers --waiting)
+if [ "$waiting" -eq 0 ]; then exit 0; fi
+
+# Those that Slurm has: of one that waits the job's number is its array's, of one that runs its own, which its worker's name ends with.
+name=${LONGREACH_HIRE_NAME:-longreach-worker}
+tasks=$(squeue --noheader --array --user "$(id -un)" --name "$name" --states PENDING,CONFIGURING,RUNNING,SUSPENDED --format '%T %A')
+workers=$(longreach workers -o csv)
+# Tasks, those that no worker has come from yet, and a worker that does nothing. Columns: id, name, state, device, threads, pack limit, seen, what it does.
+read -r have coming idle < <(awk -F, '
+  NR == FNR { if (NF >= 9) { job = $2; sub(/.*-/, "", job); there[job] = $2; does[job] = $3 == "active" && $8 == "" ? "nothing" : "something" } next }
+  NF > 0 { split($0, task, " "); have++; if (task[1] == "PENDING" || !(task[2] in there)) coming++; else if (does[task[2]] == "nothing") idle = there[task[2]] }
+  END { print have + 0, coming + 0, idle }' <(echo "$workers") <(echo "$tasks"))
+if [ -n "$idle" ]; then
+  echo "hire.sh: $waiting packs wait, and the worker $idle does nothing: such workers cannot train them, and none is submitted; 'longreach explain JOB' says why" >&2
+  exit 0
+fi
+
+more=$(( (waiting + packs - 1) / packs - coming ))
+room=$(( most - have ))
+if [ "$more" -gt "$room" ]; then more=$room; fi
+if [ "$more" -le 0 ]; then exit 0; fi
+job=$(sbatch --parsable "${slurm_options[@]}" --job-name "$name" --array "0-$((more - 1))" "$(dirname "${BASH_SOURCE[0]}")/worker.sbatch" "$@")
+echo "$waiting packs wait, $have of $most workers are there or on their way: $more more (Slurm's job ${job%%;*})"
