@@ -79,7 +79,7 @@ struct JobRow {
   bool diverged = false;
   int diverged_at = 0;      // Updates done when its loss was not finite.
   int checkpoint_step = 0;  // Of its newest checkpoint; 0: none.
-  int64_t split_group = 0;  // Jobs are packed only with jobs of the same group.
+  int64_t split_group = 0;  // Jobs are packed only with jobs of the same group. Negative: those that go on from where their pack was interrupted.
 };
 
 // ---- Submission.

@@ -79,6 +79,11 @@ absl::Status WriteRelease(sql::Transaction& tx, const store::JobRow& job, int64_
   return store::RequeueJob(tx, job.num, attempt, row);
 }
 
+// Of an attempt that ended early, which is nobody's failure.
+int64_t GroupAfter(const store::JobRow& job, int64_t attempt) {
+  return job.checkpoint_step > 0 ? core::GroupOfBegun(Attempt{attempt}, job.split_group) : job.split_group;
+}
+
 absl::Status End(sql::Transaction& tx, const store::AttemptRow& attempt, Outcome outcome, std::string_view detail, std::string_view engine,
                  WallTime now, Effects& effects) {
   RETURN_IF_ERROR(store::EndAttempt(tx, attempt.id, outcome, OneLine(detail), OneLine(engine), now));
@@ -239,7 +244,7 @@ absl::Status EndGivenBack(sql::Transaction& tx, const store::AttemptRow& attempt
   for (const store::JobRow& job : jobs) {
     ASSIGN_OR_RETURN(core::Life before, LifeOf(job, attempt.worker));
     ASSIGN_OR_RETURN(core::Life after, core::GiveBack(before, Attempt{attempt.id}));
-    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
+    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, GroupAfter(job, attempt.id), effects));
   }
   return End(tx, attempt, Outcome::kGivenBack, detail, engine, now, effects);
 }
@@ -249,7 +254,7 @@ absl::Status EndLost(sql::Transaction& tx, const store::AttemptRow& attempt, con
   for (const store::JobRow& job : jobs) {
     ASSIGN_OR_RETURN(core::Life before, LifeOf(job, attempt.worker));
     ASSIGN_OR_RETURN(core::Life after, core::Lose(before, Attempt{attempt.id}, reason));
-    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
+    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, GroupAfter(job, attempt.id), effects));
   }
   return End(tx, attempt, Outcome::kLost, reason, "", now, effects);
 }

@@ -91,7 +91,7 @@ absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow&
   facts.failure = job.failure;
   facts.checkpoint_step = job.checkpoint_step;
   facts.steps = job.steps;
-  facts.split = job.split_group != 0;
+  facts.split = job.split_group > 0;
 
   ASSIGN_OR_RETURN(std::vector<store::SweepRow> sweeps, store::SweepsOfJob(db, job.num));
   std::vector<core::Claim> claims;

@@ -140,6 +140,12 @@ TEST(SplitTest, HalvesLeaseApartAndNoOtherAttemptHasTheirNumbers) {
   EXPECT_THAT(SplitGroups(Attempt{6}, 2), ElementsAre(12, 13));
 }
 
+TEST(SplitTest, WhatHasBegunTogetherStaysTogetherAndIsNoSplit) {
+  EXPECT_EQ(GroupOfBegun(Attempt{5}, 0), -5);
+  EXPECT_EQ(GroupOfBegun(Attempt{6}, -5), -6) << "of a pack of which a part was leased";
+  EXPECT_EQ(GroupOfBegun(Attempt{6}, 11), 11);
+}
+
 TEST(SplitTest, TheCulpritIsFoundInLogarithmicallyManyAttempts) {
   // Of 16 members number 11 crashes its pack, whatever pack it is in.
   std::vector<std::vector<int>> packs = {{}};

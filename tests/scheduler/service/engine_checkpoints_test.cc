@@ -1,7 +1,11 @@
 // What becomes of the files of attempts: checkpoints that others go on from, and uploads that are refused.
+#include <set>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/service/query_jobs.h"
 #include "tests/scheduler/service/engine_fixture.h"
 #include "tests/support/status.h"
 
@@ -9,9 +13,11 @@ namespace longreach::service {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class EngineCheckpointsTest : public EngineFixture {};
 
@@ -93,6 +99,42 @@ TEST_F(EngineCheckpointsTest, JobsWithCheckpointsOfDifferentStepsAreNotPackedTog
   EXPECT_EQ(answer.leases(0).jobs_size(), 1);
   EXPECT_EQ(answer.leases(1).jobs(0).checkpoint().step(), 10);
   EXPECT_EQ(Job(lease.jobs(0).id()).failures + Job(lease.jobs(0).id()).losses, 0);
+}
+
+// On a GPU a job's bits depend on its pack.
+TEST_F(EngineCheckpointsTest, APackThatIsInterruptedGoesOnAsItWas) {
+  Submit(Sweep("s", 6));
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(3);
+  worker.next().set_free_slots(2);
+  const v1::SynchronizeResponse began = worker.Sync();
+  ASSERT_EQ(began.leases_size(), 2);
+  worker.Sync();
+  for (const v1::Lease& lease : began.leases()) {
+    for (const v1::LeasedJob& job : lease.jobs()) ASSERT_TRUE(Upload(job, static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 10).ok());
+  }
+  const auto ids = [](const v1::Lease& lease) {
+    std::set<std::string> found;
+    for (const v1::LeasedJob& job : lease.jobs()) found.insert(job.id());
+    return found;
+  };
+
+  // One is given back, the other lost; another worker would have room for both in one pack.
+  worker.GiveBack(began.leases(0));
+  worker.LetGo(began.leases(1).attempt());
+  worker.Restart();
+  worker.next().mutable_abilities()->set_pack_limit(16);
+  worker.next().set_free_slots(2);
+  const v1::SynchronizeResponse then = worker.Sync();
+
+  ASSERT_EQ(then.leases_size(), 2);
+  const std::set<std::set<std::string>> packs = {ids(began.leases(0)), ids(began.leases(1))};
+  EXPECT_EQ((std::set{ids(then.leases(0)), ids(then.leases(1))}), packs);
+  v1::GetJobRequest asked;
+  asked.set_job(*packs.begin()->begin());
+  const absl::StatusOr<v1::ExplainJobResponse> explained = ExplainJob(store_->writer_connection(), asked, engine_->board().Read());
+  ASSERT_TRUE(explained.ok()) << explained.status();
+  EXPECT_THAT(explained->reasons(), Not(Contains(HasSubstr("A pack with it failed"))));
 }
 
 TEST_F(EngineCheckpointsTest, AnUploadMustBeOfAMemberOfTheAttempt) {
