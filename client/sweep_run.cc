@@ -298,13 +298,13 @@ void SweepRun::SayEngine(ProgressView& view) {
   list.set_limit(1);
   const absl::StatusOr<v1::ListJobsResponse> done = connection_.Call(&Connection::Stub::ListJobs, list, seconds(10));
   if (!done.ok() || done->jobs().empty()) return;
-  v1::GetJobRequest job;
-  job.set_job(done->jobs(0).id());
-  const absl::StatusOr<v1::GetLogResponse> log = connection_.Call(&Connection::Stub::GetLog, job, seconds(10));
+  v1::GetLogRequest request;
+  request.set_job(done->jobs(0).id());
+  const absl::StatusOr<v1::GetLogResponse> log = connection_.Call(&Connection::Stub::GetLog, request, seconds(10));
   if (!log.ok()) return;  // It has left none.
   const std::string& text = log->text();
   if (const size_t begin = text.find(catalog::kLibtorchInstead); begin != std::string::npos) {
-    view.Say(fmt::format("job {}: {}", ShortId(job.job()), Printable(text.substr(begin, text.find('\n', begin) - begin))));
+    view.Say(fmt::format("job {}: {}", ShortId(request.job()), Printable(text.substr(begin, text.find('\n', begin) - begin))));
   }
 }
 

@@ -229,6 +229,7 @@ class Completer {
     if (IsOfSweep(what)) OfferSweeps();
     if (what == "WORKER") OfferWorkers();
     if (what == "JOB") OfferJobs();
+    if (what == "ATTEMPT") OfferAttempts();
     if (what == "GROUP") {
       for (const FieldNote& note : FieldNotes()) Add(note.path, note.type);
     }
@@ -340,6 +341,19 @@ class Completer {
     for (const v1::Job& job : response->jobs()) {
       Add(std::string_view(job.id()).substr(0, kJobDigits), fmt::format("{} {}, learning rate {}, seed {}, {}", Printable(job.task()), Printable(job.encoding()),
                                                                          ShortestNumber(job.learning_rate()), job.seed(), ShownState(job.state())));
+    }
+  }
+
+  // Of the job that stands on the line.
+  void OfferAttempts() {
+    Connection* const connection = arguments_.empty() ? nullptr : Reach();
+    if (connection == nullptr) return;
+    v1::GetJobRequest request;
+    request.set_job(arguments_.front());
+    const auto response = connection->Call(&Connection::Stub::GetJob, request, std::chrono::seconds(1));
+    if (!response.ok()) return;
+    for (const v1::AttemptInfo& one : response->attempts()) {
+      Add(std::to_string(one.attempt()), fmt::format("{}, on {}, began {}", one.outcome().empty() ? "running" : one.outcome(), Printable(one.worker_name()), HumanTime(one.started_at())));
     }
   }
 

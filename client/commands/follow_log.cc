@@ -184,7 +184,9 @@ class Following {
 
   // Its attempts have ended.
   absl::StatusOr<int> PrintLast(const v1::Job& job) {
-    const absl::StatusOr<v1::GetLogResponse> log = connection_.Call(&Connection::Stub::GetLog, request_);
+    v1::GetLogRequest request;
+    request.set_job(job.id());
+    const absl::StatusOr<v1::GetLogResponse> log = connection_.Call(&Connection::Stub::GetLog, request);
     if (log.ok()) {
       v1::LogPart part;
       part.set_attempt(log->attempt());
@@ -201,7 +203,7 @@ class Following {
   // While the scheduler was away.
   absl::StatusOr<int> EndedUnseen(const v1::Job& job) {
     printed_.End();
-    session_.Say(fmt::format("attempt {} has ended meanwhile; 'longreach logs {}{}' has the end of the last log", printed_.attempt(), ShortId(job.id()), WhereFlags(session_)));
+    session_.Say(fmt::format("attempt {0} has ended meanwhile; 'longreach logs {1} --attempt {0}{2}' shows its log, if it has left one", printed_.attempt(), ShortId(job.id()), WhereFlags(session_)));
     return HowItStands(job);
   }
 

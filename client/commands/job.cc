@@ -30,7 +30,7 @@ constexpr size_t kCurveWidth = 60;
 
 // Why it failed as far as its own words go, and what to type to see it fail again.
 void PrintFailure(Session& session, Connection& connection, const v1::Job& job) {
-  v1::GetJobRequest request;
+  v1::GetLogRequest request;
   request.set_job(job.id());
   const absl::StatusOr<v1::GetLogResponse> log = connection.Call(&Connection::Stub::GetLog, request);
   if (log.ok() && !Trim(log->text()).empty()) {
@@ -133,7 +133,8 @@ class JobCommand final : public Command {
   CommandInfo Info() const override {
     return {.group = kGroupLook,
             .summary = "Show one job: specification, attempts, measurements, artifacts",
-            .details = "Of a failed job also the log's last lines, and the command that repeats it.\n"
+            .details = "Of a failed job also the log's last lines, and the command that repeats it. 'longreach logs JOB --attempt N' prints\n"
+                       "the log of one of its attempts.\n"
                        "--spec prints a sweep file of that one job: 'longreach run /dev/stdin' takes it.\n"
                        "--get fetches the newest of its files of a kind: weights, series, checkpoint, log.",
             .examples = "longreach job 1f3a\nlongreach job 1f3a92c0 -o json\n"

@@ -29,7 +29,7 @@ bool FailedByItself(const v1::Job& job) { return !job.failure().starts_with(kInp
 
 // One whose workers were all lost has none.
 bool HasLog(Connection& connection, const v1::Job& job) {
-  v1::GetJobRequest request;
+  v1::GetLogRequest request;
   request.set_job(job.id());
   return connection.Call(&Connection::Stub::GetLog, request).ok();
 }

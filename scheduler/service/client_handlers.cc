@@ -4,6 +4,7 @@
 #include "scheduler/service/follow_log.h"
 #include "scheduler/service/maintenance.h"
 #include "scheduler/service/query_jobs.h"
+#include "scheduler/service/query_logs.h"
 #include "scheduler/service/query_measurements.h"
 #include "scheduler/service/query_sweeps.h"
 #include "scheduler/service/query_table.h"
@@ -69,7 +70,7 @@ grpc::ServerUnaryReactor* ClientHandlers::ExplainJob(Context* context, const v1:
                       [this, request](sql::Connection& db) { return service::ExplainJob(db, *request, engine_.board().Read()); });
 }
 
-grpc::ServerUnaryReactor* ClientHandlers::GetLog(Context* context, const v1::GetJobRequest* request, v1::GetLogResponse* reply) {
+grpc::ServerUnaryReactor* ClientHandlers::GetLog(Context* context, const v1::GetLogRequest* request, v1::GetLogResponse* reply) {
   return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::GetLog(db, store_.artifacts(), *request); });
 }
 

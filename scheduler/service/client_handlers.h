@@ -48,7 +48,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   grpc::ServerUnaryReactor* ListJobs(Context*, const v1::ListJobsRequest*, v1::ListJobsResponse*) override;
   grpc::ServerUnaryReactor* GetJob(Context*, const v1::GetJobRequest*, v1::GetJobResponse*) override;
   grpc::ServerUnaryReactor* ExplainJob(Context*, const v1::GetJobRequest*, v1::ExplainJobResponse*) override;
-  grpc::ServerUnaryReactor* GetLog(Context*, const v1::GetJobRequest*, v1::GetLogResponse*) override;
+  grpc::ServerUnaryReactor* GetLog(Context*, const v1::GetLogRequest*, v1::GetLogResponse*) override;
   grpc::ServerWriteReactor<v1::LogPart>* FollowLog(Context*, const v1::GetJobRequest*) override;
   grpc::ServerUnaryReactor* ListWorkers(Context*, const v1::ListWorkersRequest*, v1::ListWorkersResponse*) override;
   grpc::ServerUnaryReactor* ListDataSets(Context*, const v1::ListDataSetsRequest*, v1::ListDataSetsResponse*) override;

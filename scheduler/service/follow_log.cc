@@ -13,7 +13,7 @@
 #include "scheduler/service/leasing.h"
 #include "scheduler/service/log_board.h"
 #include "scheduler/service/log_text.h"
-#include "scheduler/service/query_jobs.h"
+#include "scheduler/service/query_logs.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/stream_wait.h"
 #include "store/attempts.h"
@@ -107,7 +107,7 @@ class LogStream final : public grpc::ServerWriteReactor<v1::LogPart> {
   // What has come of it, and what it has left in the store, which has the lines behind that: those that say how it ended are among them.
   v1::LogPart Last() {
     std::string rest = follower_->Unread();
-    if (const absl::StatusOr<std::optional<LeftLog>> left = Left(); left.ok() && left->has_value() && (*left)->attempt == attempt_) {
+    if (const absl::StatusOr<std::optional<LeftLog>> left = Left(); left.ok() && left->has_value()) {
       const LeftLog& log = **left;
       // The agent hands in the end of it.
       const bool whole = !log.cut && log.tail.size() < kLogBytes;
@@ -122,7 +122,7 @@ class LogStream final : public grpc::ServerWriteReactor<v1::LogPart> {
 
   absl::StatusOr<std::optional<LeftLog>> Left() {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
-    return FindLog(snapshot, store_.artifacts(), job_);
+    return FindLog(snapshot, store_.artifacts(), job_, attempt_);
   }
 
   void End(const grpc::Status& status) {

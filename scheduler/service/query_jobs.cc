@@ -1,16 +1,19 @@
 #include "scheduler/service/query_jobs.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
-#include "proto/base/utf8.h"
 #include "proto/types/job.h"
 #include "proto/types/time.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/expansion.h"
-#include "scheduler/service/log_text.h"
 #include "scheduler/service/members.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
@@ -151,38 +154,6 @@ absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobR
   RETURN_IF_ERROR(AddArtifacts(db, num, response));
   RETURN_IF_ERROR(AddProgress(db, num, job.id, response));
   for (const store::SweepRow& sweep : sweeps) response.add_sweeps(sweep.id);
-  return response;
-}
-
-absl::StatusOr<std::optional<LeftLog>> FindLog(sql::Connection& db, const store::ArtifactFiles& files, int64_t job) {
-  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> row, store::NewestArtifact(db, job, ArtifactKind::kLog));
-  if (!row.has_value()) return std::nullopt;
-  ASSIGN_OR_RETURN(store::ArtifactReader reader, store::ArtifactReader::Open(files, row->sha256));
-  LeftLog log{.attempt = row->attempt};
-  while (true) {
-    ASSIGN_OR_RETURN(std::string chunk, reader.Next(kLogBytes));
-    if (chunk.empty()) return log;
-    log.tail += chunk;
-    if (log.tail.size() > kLogBytes) {
-      log.tail.erase(0, log.tail.size() - kLogBytes);
-      log.cut = true;
-    }
-  }
-}
-
-absl::StatusOr<v1::GetLogResponse> GetLog(sql::Connection& db, const store::ArtifactFiles& files,
-                                          const v1::GetJobRequest& request) {
-  ASSIGN_OR_RETURN(int64_t num, ResolveJob(db, request.job()));
-  ASSIGN_OR_RETURN(const std::optional<LeftLog> log, FindLog(db, files, num));
-  if (!log.has_value()) {
-    return absl::NotFoundError(fmt::format(
-        "no attempt of job '{0}' has handed in a log yet, as each does when it ends; 'longreach explain {0}' says where it is", request.job()));
-  }
-  // Not from the middle of a character.
-  const size_t start = log->cut ? RestOfCharacter(log->tail) : 0;
-  v1::GetLogResponse response;
-  response.set_text(ValidUtf8(std::string_view(log->tail).substr(start)));
-  response.set_attempt(static_cast<uint32_t>(log->attempt));
   return response;
 }
 

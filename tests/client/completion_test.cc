@@ -112,6 +112,20 @@ TEST(CompletionTest, OffersJobsOfTheLastSweep) {
   EXPECT_THAT(Offered({"job", id, ""}, scheduler.address()), IsEmpty());
 }
 
+TEST(CompletionTest, OffersTheAttemptsOfTheJobOfTheLine) {
+  FakeScheduler scheduler;
+  for (const uint32_t number : {12u, 3u}) {
+    v1::AttemptInfo& attempt = scheduler.attempts.emplace_back();
+    attempt.set_attempt(number);
+    attempt.set_outcome(number == 3 ? "failed" : "");
+    attempt.set_worker_name("gpu-1");
+  }
+  EXPECT_THAT(Offered({"logs", "bbbb", "--attempt", ""}, scheduler.address()), ElementsAre("12", "3"));
+  EXPECT_THAT(Offered({"logs", "bbbb", "--attempt", "1"}, scheduler.address()), ElementsAre("12"));
+  EXPECT_THAT(Offered({"logs", "--attempt", ""}, scheduler.address()), IsEmpty()) << "of which job is not known";
+  EXPECT_THAT(Offered({"logs", "bbbb", "--attempt", ""}), IsEmpty());
+}
+
 class ChoicesCompletionTest : public ::testing::Test {
  protected:
   ChoicesCompletionTest() {

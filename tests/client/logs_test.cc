@@ -260,5 +260,76 @@ TEST_F(LogsTest, WhyWhatARunningJobPrintsCannotBeHadIsSaidWhereItHasLeftNothing)
   EXPECT_THAT(older.err, HasSubstr("the one that runs now leaves its own when it ends"));
 }
 
+TEST_F(LogsTest, TheLogOfAnEarlierAttemptIsShownAlsoWhileAnotherRuns) {
+  Print("of attempt 7\n");
+  scheduler_.log_attempt = 3;
+  const Outcome outcome = Run({"logs", "bbbb", "--attempt", "3"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.out, "step 1\nstep 2\n");
+  EXPECT_EQ(outcome.err, "") << "whose log it is was said by who asked";
+  EXPECT_EQ(scheduler_.log_request.job(), "bbbb");
+  EXPECT_EQ(scheduler_.log_request.attempt(), 3u);
+  EXPECT_EQ(scheduler_.followed, 0);
+  const nlohmann::json json = nlohmann::json::parse(Run({"logs", "bbbb", "--attempt", "3", "-o", "json"}).out);
+  EXPECT_EQ(json["attempt"], 3);
+  EXPECT_EQ(json["text"], "step 1\nstep 2");
+  // Who names none asks for none.
+  scheduler_.log_parts.clear();
+  EXPECT_EQ(Run({"logs", "bbbb"}).code, kDone);
+  EXPECT_FALSE(scheduler_.log_request.has_attempt());
+}
+
+TEST_F(LogsTest, OfTheAttemptThatRunsWhatItHasPrintedIsShown) {
+  Print("of attempt 7\n");
+  scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "it has not ended");
+  const Outcome outcome = Run({"logs", "bbbb", "--attempt", "7"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.out, "of attempt 7\n");
+  EXPECT_THAT(outcome.err, HasSubstr("attempt 7 runs, and has printed so much; "));
+}
+
+TEST_F(LogsTest, AnAttemptThatEndsBetweenTwoQuestionsHasLeftItsLog) {
+  Print("of attempt 7\n");
+  scheduler_.log_attempt = 3;
+  scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "it has not ended");
+  scheduler_.when_followed = [&] { scheduler_.refusals.clear(); };
+  const Outcome outcome = Run({"logs", "bbbb", "--attempt", "3"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.out, "step 1\nstep 2\n") << "and nothing of another attempt";
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(LogsTest, AnAttemptWhoseLogCannotBeHadIsRefusedWithTheReason) {
+  scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "job 'bbbb' has no attempt 5; the job's attempts: 7, 3; those that have left a log: 3");
+  const Outcome none = Run({"logs", "bbbb", "--attempt", "5"});
+  EXPECT_EQ(none.code, kNotFound);
+  EXPECT_EQ(none.err, "error: job 'bbbb' has no attempt 5; the job's attempts: 7, 3; those that have left a log: 3\n");
+  // Of one that runs it is that why it cannot be followed.
+  scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "it has not ended");
+  scheduler_.refusals["FollowLog"] = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "as many are followed as may be");
+  EXPECT_EQ(Run({"logs", "bbbb", "--attempt", "7"}).err, "error: as many are followed as may be\n");
+  scheduler_.refusals["FollowLog"] = grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "unknown");
+  EXPECT_EQ(Run({"logs", "bbbb", "--attempt", "7"}).err, "error: it has not ended\n");
+}
+
+// It gives the newest log, whatever it is asked for.
+TEST_F(LogsTest, TheLogOfAnotherAttemptIsNotTakenForTheOneThatWasNamed) {
+  scheduler_.log_attempt = 9;
+  const Outcome outcome = Run({"logs", "bbbb", "--attempt", "3"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("is of an older version, and gives the log of attempt 9 alone"));
+}
+
+TEST_F(LogsTest, AnAttemptIsANumberAndNotFollowed) {
+  for (const char* word : {"seven", "-1", "7.5", "99999999999"}) {
+    EXPECT_EQ(Run({"logs", "bbbb", "--attempt", word}).code, kUsage) << word;
+  }
+  const Outcome both = Run({"logs", "bbbb", "--attempt", "7", "--follow"});
+  EXPECT_EQ(both.code, kUsage);
+  EXPECT_THAT(both.err, HasSubstr("--follow and --attempt: one of them at a time"));
+  EXPECT_EQ(scheduler_.calls, 0);
+}
+
 }  // namespace
 }  // namespace longreach::client

@@ -120,8 +120,9 @@ class FakeScheduler final : public v1::Longreach::Service {
   // So many times it breaks behind the first of them.
   int log_breaks = 0;
   std::string state_behind_log;  // Of the job, once all parts were sent; empty: as before.
+  uint32_t log_attempt = 0;      // Whose log GetLog has.
   std::atomic<int> followed{0};
-  std::function<void()> when_explained = [] {};
+  std::function<void()> when_explained = [] {}, when_followed = [] {};
 
   // No worker can take any job, or none is there.
   bool stuck = false, no_worker = false;
@@ -155,6 +156,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::SteerWorkerRequest steered_worker;
   v1::ListJobsRequest jobs_request;
   v1::ListMeasurementsRequest measurements_request;
+  v1::GetLogRequest log_request;
   std::atomic<int> calls{0};
   std::atomic<int> explained{0};
 
@@ -254,13 +256,16 @@ class FakeScheduler final : public v1::Longreach::Service {
     when_explained();
     return Answer("ExplainJob");
   }
-  grpc::Status GetLog(grpc::ServerContext*, const v1::GetJobRequest*, v1::GetLogResponse* response) override {
+  grpc::Status GetLog(grpc::ServerContext*, const v1::GetLogRequest* request, v1::GetLogResponse* response) override {
+    log_request = *request;
     response->set_text("step 1\nstep 2");
+    response->set_attempt(log_attempt);
     return Answer("GetLog");
   }
   grpc::Status FollowLog(grpc::ServerContext* context, const v1::GetJobRequest*, grpc::ServerWriter<v1::LogPart>* writer) override {
     if (log_parts.empty() && !refusals.contains("FollowLog")) return {grpc::StatusCode::UNIMPLEMENTED, "an older scheduler"};
     ++followed;
+    when_followed();
     if (log_breaks > 0) {
       --log_breaks;
       writer->Write(log_parts.front());

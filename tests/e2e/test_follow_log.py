@@ -112,6 +112,33 @@ def test_what_a_running_attempt_has_printed_is_shown_and_leaving_changes_nothing
     assert f"job {job[:8]} is cancelled" in last.log()
 
 
+def test_the_log_of_an_earlier_attempt_is_shown_while_a_newer_one_runs(home):
+    scheduler = Scheduler(home)
+    job = submit(home, scheduler, steps=ENDLESS)
+    worker = Worker(home, scheduler)
+    until(lambda: log_of(home, worker).exists() and log_of(home, worker).read_text(), "the trainer has begun")
+    print_line(home, worker, "a line of the first attempt")
+    assert run_cli(home, "pause", "last", scheduler=scheduler).code == 0
+    until(lambda: run_cli(home, "job", job, "-o", "json", scheduler=scheduler).json()["attempts"][0]["outcome"] == "given_back", "the first attempt has ended")
+    assert run_cli(home, "resume", "last", scheduler=scheduler).code == 0
+    until(lambda: log_of(home, worker, 2).exists() and log_of(home, worker, 2).read_text(), "the second attempt has begun")
+
+    first = run_cli(home, "logs", job, "--attempt", "1", scheduler=scheduler)
+    second = run_cli(home, "logs", job, "--attempt", "2", scheduler=scheduler)
+    third = run_cli(home, "logs", job, "--attempt", "3", scheduler=scheduler)
+
+    assert (first.code, first.err) == (0, ""), first
+    assert first.out.startswith("attempt 1: ") and "\na line of the first attempt\n" in first.out, first
+    assert second.code == 0 and second.out.startswith("attempt 2: ") and "attempt 2 runs, and has printed so much" in second.err, second
+    assert third.code == 4 and "has no attempt 3; the job's attempts: 2, 1; those that have left a log: 1\n" in third.err, third
+    assert run_cli(home, "logs", job, scheduler=scheduler).out.startswith(second.out)
+    # Where nothing runs it is in the store.
+    scheduler.kill()
+    worker.kill()
+    kept = run_cli(home, "logs", job, "--attempt", "1", "--store", scheduler.store)
+    assert (kept.code, kept.out) == (0, first.out), kept
+
+
 def test_following_goes_on_with_a_scheduler_that_comes_back(home):
     scheduler = Scheduler(home)
     job = submit(home, scheduler, steps=ENDLESS)

@@ -11,6 +11,7 @@
 
 #include "proto/base/sha256.h"
 #include "scheduler/service/query_jobs.h"
+#include "scheduler/service/query_logs.h"
 #include "scheduler/service/query_sweeps.h"
 #include "scheduler/service/query_table.h"
 #include "scheduler/service/query_workers.h"
@@ -82,7 +83,7 @@ class World final : public EngineFixture {
       case 11: return Ask<v1::ListJobsRequest>(draw, [](v1::ListJobsRequest& r) { r.set_sweep("last"); }, [](auto& db, auto& r, auto& live) { return ListJobs(db, r, live); });
       case 12: return Ask<v1::GetJobRequest>(draw, [this](v1::GetJobRequest& r) { r.set_job(job_); }, [](auto& db, auto& r, auto& live) { return GetJob(db, r, live); });
       case 13: return Ask<v1::GetJobRequest>(draw, [this](v1::GetJobRequest& r) { r.set_job(job_); }, [](auto& db, auto& r, auto& live) { return ExplainJob(db, r, live); });
-      case 14: return Ask<v1::GetJobRequest>(draw, [this](v1::GetJobRequest& r) { r.set_job(job_); }, [this](auto& db, auto& r, auto&) { return GetLog(db, store_->artifacts(), r); });
+      case 14: return Ask<v1::GetLogRequest>(draw, [this](v1::GetLogRequest& r) { r.set_job(job_); }, [this](auto& db, auto& r, auto&) { return GetLog(db, store_->artifacts(), r); });
       case 15:
         Answered(ListDataSets(Db().db()));
         return Answered(ListWorkers(Db().db(), engine_->board().Read()));

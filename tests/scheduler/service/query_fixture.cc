@@ -149,4 +149,17 @@ void QueryFixture::Checkpoint(int64_t attempt, int64_t job, int step) {
   });
 }
 
+void QueryFixture::PutLog(int64_t attempt, int64_t job, const std::string& text, int step) {
+  const std::string sha256 = Sha256Of(text);
+  absl::StatusOr<store::ArtifactWriter> writer = store_->artifacts().Create(sha256, static_cast<int64_t>(text.size()));
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE(writer->Append(text).ok());
+  const absl::StatusOr<store::Pin> pin = writer->Commit();
+  ASSERT_TRUE(pin.ok()) << pin.status();
+  Write([&](sql::Transaction& tx) {
+    return store::AddArtifact(tx, {.job = job, .kind = ArtifactKind::kLog, .step = step, .attempt = attempt, .member = 0, .sha256 = sha256,
+                                   .bytes = static_cast<int64_t>(text.size()), .created_at = now_});
+  });
+}
+
 }  // namespace longreach::service

@@ -44,6 +44,7 @@ class QueryFixture : public ::testing::Test {
   void GiveBack(int64_t attempt, std::span<const int64_t> jobs);
   void End(int64_t attempt, Outcome outcome, const std::string& detail = "");
   void Checkpoint(int64_t attempt, int64_t job, int step);
+  void PutLog(int64_t attempt, int64_t job, const std::string& text, int step = 0);
   // Any change that has no function here.
   void Write(const std::function<absl::Status(sql::Transaction&)>& change);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "proto/base/sha256.h"
 #include "proto/types/canonical.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/experiments/registry.h"
@@ -53,24 +52,6 @@ class QueryJobsTest : public QueryFixture {
     const absl::StatusOr<v1::ExplainJobResponse> response = ExplainJob(snapshot.db(), request, board_.Read());
     EXPECT_TRUE(response.ok()) << response.status();
     return {response->reasons().begin(), response->reasons().end()};
-  }
-  absl::StatusOr<v1::GetLogResponse> Log(const std::string& job) {
-    store::Snapshot snapshot = Read();
-    v1::GetJobRequest request;
-    request.set_job(job);
-    return GetLog(snapshot.db(), store_->artifacts(), request);
-  }
-  void PutLog(int64_t attempt, int64_t job, const std::string& text) {
-    const std::string sha256 = Sha256Of(text);
-    absl::StatusOr<store::ArtifactWriter> writer = store_->artifacts().Create(sha256, static_cast<int64_t>(text.size()));
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    ASSERT_TRUE(writer->Append(text).ok());
-    const absl::StatusOr<store::Pin> pin = writer->Commit();
-    ASSERT_TRUE(pin.ok()) << pin.status();
-    Write([&](sql::Transaction& tx) {
-      return store::AddArtifact(tx, {.job = job, .kind = ArtifactKind::kLog, .step = 0, .attempt = attempt, .member = 0, .sha256 = sha256,
-                                     .bytes = static_cast<int64_t>(text.size()), .created_at = now_});
-    });
   }
 };
 
@@ -421,26 +402,6 @@ TEST_F(QueryJobsTest, NamesTheSystemOfAJobInTheSweepThatIsListedAndInAllOfThem) 
   for (const v1::Job& job : plain->jobs()) EXPECT_TRUE(job.systems().empty());
   EXPECT_THAT(Get(made.ids.front())->job().systems(), ElementsAre("quick"));
   EXPECT_THAT(Get(made.ids.back())->job().systems(), ElementsAre("other-slow", "slow"));
-}
-
-TEST_F(QueryJobsTest, ALogIsTheNewestAttemptsCutToItsEndAndValidText) {
-  const Made sweep = AddSweep(SmallSweep("s"));
-  AddWorker("w1", "box");
-  EXPECT_EQ(Log(sweep.ids[0]).status().code(), absl::StatusCode::kNotFound);
-  const int64_t first = Lease("w1", std::span(sweep.jobs).first(1));
-  PutLog(first, sweep.jobs[0], "first\n");
-  GiveBack(first, std::span(sweep.jobs).first(1));
-  End(first, Outcome::kLost);
-  EXPECT_EQ(Log(sweep.ids[0])->text(), "first\n");
-  const int64_t second = Lease("w1", std::span(sweep.jobs).first(1));
-  // The cut falls into the middle of the two bytes of an "é".
-  PutLog(second, sweep.jobs[0], "dropped é" + std::string(kLogBytes - 3, 'x') + "\xff\n");
-
-  const absl::StatusOr<v1::GetLogResponse> log = Log(sweep.ids[0]);
-
-  ASSERT_TRUE(log.ok()) << log.status();
-  EXPECT_EQ(log->attempt(), second);
-  EXPECT_EQ(log->text(), std::string(kLogBytes - 3, 'x') + "\xef\xbf\xbd\n");
 }
 
 // The view cannot ask the kinds themselves.

@@ -8,8 +8,8 @@
 
 #include "proto/access/tokens.h"
 #include "proto/base/sha256.h"
+#include "proto/types/wire_limits.h"
 #include "scheduler/service/log_board.h"
-#include "scheduler/service/query_jobs.h"
 #include "tests/scheduler/service/server_fixture.h"
 
 namespace longreach::service {
