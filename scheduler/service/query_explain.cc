@@ -167,10 +167,11 @@ absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1:
   response.set_lacks_data(core::IsStuckForData(facts));
   response.set_no_worker(core::LacksWorkers(facts));
   ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, ArtifactKind::kLog));
-  if (job.state == store::State::kLeased && !NeedsNoTrainer({&job, 1})) {
-    response.add_reasons(fmt::format("'longreach logs {} --follow' shows what it prints.", ShortId(job.id)));
-  } else if (log.has_value()) {
-    response.add_reasons(fmt::format("'longreach logs {}' shows what attempt {} wrote.", ShortId(job.id), log->attempt));
+  const bool prints = job.state == store::State::kLeased && !NeedsNoTrainer({&job, 1});
+  if (prints) response.add_reasons(fmt::format("'longreach logs {} --follow' shows what it prints.", ShortId(job.id)));
+  if (log.has_value()) {
+    // Without a number it is the log of the one that runs.
+    response.add_reasons(fmt::format("'longreach logs {}{}' shows what attempt {} wrote.", ShortId(job.id), prints ? fmt::format(" --attempt {}", log->attempt) : "", log->attempt));
   }
   return response;
 }

@@ -352,6 +352,24 @@ TEST_F(QueryJobsTest, ExplainsARunningJobAndAFailedOneWithWhereToLookFurther) {
                                 std::to_string(attempt) + " wrote.");
 }
 
+TEST_F(QueryJobsTest, OfARunningJobTheLogOfAnEarlierAttemptIsNamedByItsNumber) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box", kAble);
+  const std::span<const int64_t> job = std::span(sweep.jobs).first(1);
+  const int64_t first = Lease("w1", job);
+  PutLog(first, sweep.jobs[0], "last words\n");
+  GiveBack(first, job);
+  End(first, Outcome::kGivenBack);
+  const std::string logs = "'longreach logs " + sweep.ids[0].substr(0, 8);
+  EXPECT_EQ(Explain(sweep.ids[0]).back(), logs + "' shows what attempt " + std::to_string(first) + " wrote.");
+
+  Lease("w1", job);
+
+  const std::vector<std::string> reasons = Explain(sweep.ids[0]);
+  EXPECT_THAT(reasons, Contains(logs + " --follow' shows what it prints."));
+  EXPECT_EQ(reasons.back(), logs + " --attempt " + std::to_string(first) + "' shows what attempt " + std::to_string(first) + " wrote.");
+}
+
 TEST_F(QueryJobsTest, ExplainsAWaitingJobByTheInputThatIsNotThere) {
   const Made sweep = AddSweep(SmallSweep("s"));
   Write([&](sql::Transaction& tx) -> absl::Status {
