@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/absence.h"
+
 namespace longreach::client {
 
 SweepWatcher::SweepWatcher(Connection& connection, std::string sweep, std::chrono::seconds patience)
@@ -94,36 +96,30 @@ grpc::Status SweepWatcher::ReadOnce(bool& got_update, bool& finished) {
 }
 
 void SweepWatcher::Read() {
-  auto gone_since = std::chrono::steady_clock::now();
-  std::chrono::milliseconds wait{200};
-  bool tell = true;  // Once for each time that it goes away.
+  Absence absence(patience_);
   while (true) {
     bool got_update = false;
     bool finished = false;
     grpc::Status status = ReadOnce(got_update, finished);
-    if (got_update) {
-      gone_since = std::chrono::steady_clock::now();
-      wait = std::chrono::milliseconds(200);
-      tell = true;
-    }
+    if (got_update) absence.End();
     // A stream that ends in order before the sweep does: the scheduler shuts down.
     if (status.ok() && !finished) {
       status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "the scheduler ended the stream");
     }
-    const bool again = !finished && status.error_code() == grpc::StatusCode::UNAVAILABLE &&
-                       std::chrono::steady_clock::now() - gone_since < patience_;
+    const bool is_known = absence.lasts();
+    std::optional<std::chrono::milliseconds> pause;  // Nothing: it is not tried again.
+    if (!finished && status.error_code() == grpc::StatusCode::UNAVAILABLE) pause = absence.Miss(std::chrono::steady_clock::now());
     {
       auto shared = shared_.Lock();
-      if (!again) {
+      if (!pause) {
         shared->ended = true;
         shared->status = finished ? absl::OkStatus() : connection_.Translate(status);
-      } else {
-        if (std::exchange(tell, false)) shared->lost = true;
+      } else if (!is_known) {
+        shared->lost = true;
       }
     }
     Notify();
-    if (!again || !Sleep(wait)) return;
-    wait = std::min(wait * 2, std::chrono::milliseconds(3000));
+    if (!pause || !Sleep(*pause)) return;
   }
 }
 

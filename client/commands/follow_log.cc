@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/absence.h"
 #include "client/commands/outcome.h"
 #include "client/commands/suggestions.h"
 #include "client/interrupt.h"
@@ -28,9 +29,6 @@ using std::chrono::steady_clock;
 
 // Between two looks whether a job runs by now.
 constexpr milliseconds kBetweenJobLooks{2000};
-// Between two tries while the scheduler is away, which grows.
-constexpr milliseconds kFirstPause{200};
-constexpr milliseconds kLongestPause{3000};
 
 // Also of a quiet command: that a job failed is no talk.
 void TellOfFailure(Session& session, const std::string& line) { *session.environment().err << line << std::endl; }
@@ -107,7 +105,7 @@ class Printed {
 
 class Following {
  public:
-  Following(Session& session, Connection& connection, std::string job) : session_(session), connection_(connection), printed_(session) { request_.set_job(std::move(job)); }
+  Following(Session& session, Connection& connection, std::string job) : session_(session), connection_(connection), printed_(session), absence_(session.Patience()) { request_.set_job(std::move(job)); }
 
   absl::StatusOr<int> Run() {
     while (true) {
@@ -115,8 +113,9 @@ class Following {
       absl::StatusOr<v1::ExplainJobResponse> now = connection_.Call(&Connection::Stub::ExplainJob, request_);
       if (interrupt_.count() > 0) return interrupt_.exit_code();
       if (!now.ok()) {
-        if (!IsAway(now.status().code())) return now.status();
-        if (Interrupted(interrupt_, NextPause())) return interrupt_.exit_code();
+        const std::optional<milliseconds> pause = PauseAfter(now.status().code());
+        if (!pause) return now.status();
+        if (Interrupted(interrupt_, *pause)) return interrupt_.exit_code();
         continue;
       }
       const v1::Job& job = now->job();
@@ -173,8 +172,8 @@ class Following {
     grpc::Status status = stream.Finish();
     // One that ends in order before the attempt does: the scheduler shuts down.
     if (status.ok()) status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "the scheduler ended the stream");
-    if (IsAway(static_cast<absl::StatusCode>(status.error_code()))) {
-      if (Interrupted(interrupt_, NextPause())) return interrupt_.exit_code();
+    if (const std::optional<milliseconds> pause = PauseAfter(static_cast<absl::StatusCode>(status.error_code()))) {
+      if (Interrupted(interrupt_, *pause)) return interrupt_.exit_code();
       return std::nullopt;
     }
     // It may have come to its end in between, which the next look says.
@@ -212,8 +211,9 @@ class Following {
       const absl::StatusOr<v1::ExplainJobResponse> now = connection_.Call(&Connection::Stub::ExplainJob, request_);
       if (now.ok()) return HowItStands(now->job());
       if (interrupt_.count() > 0) return interrupt_.exit_code();
-      if (!IsAway(now.status().code())) return now.status();
-      if (Interrupted(interrupt_, NextPause())) return interrupt_.exit_code();
+      const std::optional<milliseconds> pause = PauseAfter(now.status().code());
+      if (!pause) return now.status();
+      if (Interrupted(interrupt_, *pause)) return interrupt_.exit_code();
     }
   }
 
@@ -233,35 +233,29 @@ class Following {
     return kFailed;
   }
 
-  // Whether the scheduler is away and waited for; that it is lost is said once.
-  bool IsAway(absl::StatusCode code) {
-    if (code != absl::StatusCode::kUnavailable) return false;
-    const auto now = steady_clock::now();
-    if (!away_since_) away_since_ = now;
-    if (now - *away_since_ >= session_.Patience()) return false;
-    if (!std::exchange(told_lost_, true)) {
+  // A call has ended so. How long to pause before the next, where the scheduler is away and waited for; that it is lost is said once.
+  std::optional<milliseconds> PauseAfter(absl::StatusCode code) {
+    if (code != absl::StatusCode::kUnavailable) return std::nullopt;
+    const bool is_known = absence_.lasts();
+    const std::optional<milliseconds> pause = absence_.Miss(steady_clock::now());
+    if (pause && !is_known) {
       printed_.End();
       session_.Say(fmt::format("lost the scheduler at {}; trying again", connection_.address()));
     }
-    return true;
+    return pause;
   }
   void IsBack() {
-    if (std::exchange(told_lost_, false)) session_.Say("the scheduler answers again");
-    away_since_.reset();
-    pause_ = kFirstPause;
+    if (absence_.End()) session_.Say("the scheduler answers again");
   }
-  milliseconds NextPause() { return std::exchange(pause_, std::min(pause_ * 2, kLongestPause)); }
 
   Session& session_;
   Connection& connection_;
   v1::GetJobRequest request_;
   const InterruptScope interrupt_;
   Printed printed_;
+  Absence absence_;
   std::string waits_in_;  // The state that was told of.
   bool refused_before_ = false;
-  std::optional<steady_clock::time_point> away_since_;
-  bool told_lost_ = false;
-  milliseconds pause_ = kFirstPause;
 };
 
 }  // namespace
