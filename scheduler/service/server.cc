@@ -22,10 +22,12 @@
 #include "scheduler/service/listen.h"
 #include "scheduler/service/maintenance.h"
 #include "scheduler/service/notifier.h"
+#include "scheduler/service/table_cell.h"
 #include "scheduler/service/upload_parts.h"
 #include "scheduler/service/upload_room.h"
 #include "scheduler/service/worker_handlers.h"
 #include "store/database_file.h"
+#include "store/jobs.h"
 #include "store/log_keeper.h"
 #include "store/migrate.h"
 #include "store/store.h"
@@ -80,6 +82,12 @@ absl::Status CheckAccess(const ListenAddress& address, const ServerOptions& opti
     return refuse("nobody could call; give --client-ca FILE for callers with certificates, or --tokens FILE, or both");
   }
   return absl::OkStatus();
+}
+
+// Whether a job runs or is to run. One that cannot be looked at may.
+bool RunsOrIsToRun(sql::Connection& db, const std::string& job) {
+  const absl::StatusOr<std::optional<store::State>> state = store::FindJobState(db, job);
+  return !state.ok() || (state->has_value() && IsOpen(**state));
 }
 
 // Bytes of the disk that a folder is on; one that cannot be asked has none.
@@ -230,7 +238,7 @@ store::WriterOptions Server::Parts::Writing() {
     if (!trouble.empty() && trouble != pruning_trouble) Log(fmt::format("files that nobody needs stay: {}", trouble));
     if (!trouble.empty()) pruning_trouble = std::move(trouble);
     log_keeper->AfterGroup();
-    room->Look(clock.Steady());
+    room->Look(clock.Steady(), [&db](const std::string& job) { return RunsOrIsToRun(db, job); });
     if (events != nullptr) events->Look(db, clock.Steady());
   };
   writing.on_disk = [this](const std::string& trouble) {

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -106,7 +108,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
     auto making = file_->Lock();
     if (!making->writer) return IsTakenOver();
     if (absl::Status appended = making->writer->Append(request_.chunk()); !appended.ok()) {
-      room_.Refused(header_.bytes(), appended);
+      room_.Refused(header_.bytes(), appended, JobsOfFile());
       return appended;
     }
     return Next::kRead;
@@ -201,9 +203,11 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   // What the disk says to the file, for those who wait for it. Limits of ours, and a store that cannot be written, are told elsewhere.
   template <typename Value>
   absl::StatusOr<Value> Told(absl::StatusOr<Value> written) {
-    if (!written.ok()) room_.Refused(header_.bytes(), written.status());
+    if (!written.ok()) room_.Refused(header_.bytes(), written.status(), JobsOfFile());
     return written;
   }
+
+  std::vector<std::string> JobsOfFile() const { return {header_.jobs().begin(), header_.jobs().end()}; }
 
   absl::StatusOr<store::Pin> Commit(store::ArtifactWriter& writer) {
     absl::StatusOr<store::Pin> pin = Told(writer.Commit());

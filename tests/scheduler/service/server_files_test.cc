@@ -2,6 +2,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,7 +45,12 @@ struct ToldRoom {
   LiveBoard board;
   double space = 0;
   std::vector<std::string> log;
+  std::set<std::string> open;  // Jobs that run or are to run.
   UploadRoom room{board, [this] { return space; }, [this](const std::string& line) { log.push_back(line); }};
+
+  void Look(SteadyTime now) {
+    room.Look(now, [this](const std::string& job) { return open.contains(job); });
+  }
 };
 
 TEST(UploadRoomTest, ATroubleIsToldOnceAndSoIsItsEnd) {
@@ -91,15 +97,15 @@ TEST(UploadRoomTest, TheDiskIsAskedFromTimeToTimeWhetherThereIsRoomAgain) {
   ASSERT_TRUE(told.room.NextLook().has_value());
   EXPECT_LE(*told.room.NextLook(), now);
 
-  told.room.Look(now);
+  told.Look(now);
   EXPECT_NE(told.board.Read().trouble(), "");
   const std::optional<SteadyTime> next = told.room.NextLook();
   ASSERT_TRUE(next.has_value());
   EXPECT_GT(*next, now);
   told.space = 200;
-  told.room.Look(*next - std::chrono::microseconds(1));
+  told.Look(*next - std::chrono::microseconds(1));
   EXPECT_NE(told.board.Read().trouble(), "") << "it was asked a moment ago";
-  told.room.Look(*next);
+  told.Look(*next);
 
   EXPECT_EQ(told.board.Read().trouble(), "");
   EXPECT_THAT(told.log, ElementsAre("no room for files of jobs: full", "there is room for files of jobs again"));
@@ -112,10 +118,68 @@ TEST(UploadRoomTest, WhereTheDiskHadRoomItIsNotAsked) {
   told.space = 1000;
   told.room.Refused(200, absl::ResourceExhaustedError("full"));
   EXPECT_EQ(told.room.NextLook(), std::nullopt);
-  told.room.Look(SteadyTime{std::chrono::seconds(1000)});
+  told.Look(SteadyTime{std::chrono::seconds(1000)});
   EXPECT_NE(told.board.Read().trouble(), "");
 
   told.room.Taken(200);
+  EXPECT_EQ(told.board.Read().trouble(), "");
+}
+
+// Their sweep was cancelled, say, and nobody tries again.
+TEST(UploadRoomTest, WhatNobodyNeedsAnyMoreIsNoTrouble) {
+  for (const double space : {0.0, 1000.0}) {  // Of a full disk, and where a quota is.
+    ToldRoom told;
+    told.space = space;
+    told.open = {"a", "b"};
+    told.room.Refused(1001, absl::ResourceExhaustedError("full"), {"a", "b"});
+    told.room.Refused(200, absl::ResourceExhaustedError("full"), {"b", "c"});
+    SteadyTime now{std::chrono::seconds(1000)};
+    told.Look(now);
+    EXPECT_NE(told.board.Read().trouble(), "");
+
+    told.open = {"b"};
+    told.Look(now += std::chrono::minutes(1));
+    EXPECT_NE(told.board.Read().trouble(), "") << "one of them still needs it";
+    ASSERT_TRUE(told.room.NextLook().has_value());
+    told.open = {};
+    told.Look(*told.room.NextLook());
+
+    EXPECT_EQ(told.board.Read().trouble(), "");
+    EXPECT_THAT(told.log, ElementsAre("no room for files of jobs: full", "nobody needs the files of jobs any more that could not be written"));
+    EXPECT_EQ(told.room.NextLook(), std::nullopt);
+  }
+}
+
+TEST(UploadRoomTest, RoomForTheLargestFileThatIsStillNeededIsEnough) {
+  ToldRoom told;
+  told.open = {"a", "b"};
+  told.room.Refused(200, absl::ResourceExhaustedError("full"), {"a"});
+  told.room.Refused(100, absl::ResourceExhaustedError("full"), {"b"});
+
+  told.open = {"b"};
+  SteadyTime now{std::chrono::seconds(1000)};
+  told.Look(now);
+  told.space = 99;
+  told.Look(now += std::chrono::minutes(1));
+  EXPECT_NE(told.board.Read().trouble(), "");
+  told.space = 100;
+  told.Look(now += std::chrono::minutes(1));
+
+  EXPECT_EQ(told.board.Read().trouble(), "");
+  EXPECT_THAT(told.log, ElementsAre("no room for files of jobs: full", "there is room for files of jobs again"));
+}
+
+// It is not known whether one of the others still needs its file.
+TEST(UploadRoomTest, FilesOfVeryManyJobsAreWaitedFor) {
+  ToldRoom told;
+  std::vector<std::string> jobs;
+  for (int job = 0; job < 1001; ++job) jobs.push_back(std::to_string(job));
+  told.room.Refused(200, absl::ResourceExhaustedError("full"), jobs);
+
+  told.Look(SteadyTime{std::chrono::seconds(1000)});
+  EXPECT_NE(told.board.Read().trouble(), "");
+  told.room.Taken(200);
+
   EXPECT_EQ(told.board.Read().trouble(), "");
 }
 
@@ -130,7 +194,7 @@ TEST(UploadRoomTest, AFolderThatIsAwayIsToldUntilAFileIsTaken) {
     EXPECT_THAT(told.board.Read().trouble(), ::testing::AllOf(HasSubstr("files of jobs cannot be written: cannot"), HasSubstr("see whether their folder is there")));
 
     EXPECT_EQ(told.room.NextLook(), std::nullopt);
-    told.room.Look(SteadyTime{std::chrono::seconds(1000)});
+    told.Look(SteadyTime{std::chrono::seconds(1000)});
     told.room.StoreIsWell();
     EXPECT_NE(told.board.Read().trouble(), "");
     told.space = 0;
@@ -257,20 +321,26 @@ TEST_F(ServerFilesTest, AFileOfAWorkerOnTheSameDiskIsHandedOverByALink) {
   EXPECT_EQ(checked.artifacts(), lease.jobs_size());
 }
 
-TEST_F(ServerFilesTest, AFileWithoutRoomIsToldToThoseWhoWatchUntilOneIsTaken) {
-  Start(Options());
-  Submit(Sweep());
-  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
-  const std::string bytes(9'000'000, 'x');
-  v1::UploadHeader header;
-  header.set_attempt(leased.leases(0).attempt());
-  header.set_worker("w");
-  header.set_kind("weights");
-  header.set_step(10);
-  header.set_sha256(Sha256Of(bytes));
-  header.set_bytes(static_cast<double>(bytes.size()));
-  header.add_jobs(leased.leases(0).jobs(0).id());
-  const auto trouble = [this] {
+class FileWithoutRoomTest : public ServerFilesTest {
+ protected:
+  // A disk that has less for a file, but enough for the store.
+  static constexpr rlim_t kRoom = 8'000'000;
+
+  void Refuse() {
+    Start(Options());
+    Submit(Sweep());
+    const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
+    header_.set_attempt(leased.leases(0).attempt());
+    header_.set_worker("w");
+    header_.set_kind("weights");
+    header_.set_step(10);
+    header_.set_sha256(Sha256Of(bytes_));
+    header_.set_bytes(static_cast<double>(bytes_.size()));
+    header_.add_jobs(leased.leases(0).jobs(0).id());
+    const SmallDisk disk(kRoom);
+    EXPECT_EQ(Upload(header_, bytes_).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+  std::string Trouble() {
     grpc::ClientContext context;
     v1::GetSweepRequest sweep;
     sweep.set_sweep("s");
@@ -280,16 +350,31 @@ TEST_F(ServerFilesTest, AFileWithoutRoomIsToldToThoseWhoWatchUntilOneIsTaken) {
     context.TryCancel();
     watch->Finish();
     return update.store_trouble();
-  };
-
-  {
-    const SmallDisk disk(8'000'000);  // The store needs less.
-    EXPECT_EQ(Upload(header, bytes).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   }
-  EXPECT_THAT(trouble(), ::testing::StartsWith("no room for files of jobs: cannot write '"));
-  EXPECT_TRUE(Upload(header, bytes).ok());
 
-  EXPECT_EQ(trouble(), "");
+  const std::string bytes_ = std::string(9'000'000, 'x');
+  v1::UploadHeader header_;
+};
+
+TEST_F(FileWithoutRoomTest, IsToldToThoseWhoWatchUntilOneIsTaken) {
+  Refuse();
+  EXPECT_THAT(Trouble(), ::testing::StartsWith("no room for files of jobs: cannot write '"));
+
+  EXPECT_TRUE(Upload(header_, bytes_).ok());
+
+  EXPECT_EQ(Trouble(), "");
+}
+
+TEST_F(FileWithoutRoomTest, IsToldNoMoreOnceItsSweepIsCancelled) {
+  Refuse();
+  EXPECT_NE(Trouble(), "");
+  v1::SteerSweepRequest cancel;
+  cancel.set_sweep("s");
+  cancel.set_action(v1::SteerSweepRequest::ACTION_CANCEL);
+
+  Call<v1::Sweep>(&v1::Longreach::Stub::SteerSweep, cancel);
+
+  while (!Trouble().empty()) std::this_thread::yield();
 }
 
 TEST_F(ServerFilesTest, WorkersOfOtherMachinesAreToldOfNoInbox) {
