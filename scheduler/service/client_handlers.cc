@@ -120,15 +120,15 @@ grpc::ServerUnaryReactor* ClientHandlers::SteerWorker(Context* context, const v1
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::BackupStore(Context* context, const v1::BackupStoreRequest* request, v1::BackupStoreResponse* reply) {
-  return AnswerWith(context, reply, threads_.maintenance, [this, context, request]() -> absl::StatusOr<v1::BackupStoreResponse> {
-    ASSIGN_OR_RETURN(v1::BackupStoreResponse backup, service::BackupStore(store_, *request, threads_.stop));
+  return AnswerToWhoWaits(reply, threads_.maintenance, threads_.stop, [this, context, request](const std::stop_token& stop) -> absl::StatusOr<v1::BackupStoreResponse> {
+    ASSIGN_OR_RETURN(v1::BackupStoreResponse backup, service::BackupStore(store_, *request, stop));
     engine_.Tell({StoreBackedUp(request->path(), backup.bytes(), By(*context))});
     return backup;
   });
 }
 
-grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context* context, const v1::CheckStoreRequest* request, v1::CheckStoreResponse* reply) {
-  return AnswerWith(context, reply, threads_.maintenance, [this, request] { return service::CheckStore(store_, *request, threads_.stop); });
+grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context*, const v1::CheckStoreRequest* request, v1::CheckStoreResponse* reply) {
+  return AnswerToWhoWaits(reply, threads_.maintenance, threads_.stop, [this, request](const std::stop_token& stop) { return service::CheckStore(store_, *request, stop); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::MergeStore(Context* context, const v1::MergeStoreRequest* request, v1::MergeStoreResponse* reply) {

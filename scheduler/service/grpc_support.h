@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <stop_token>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -48,6 +49,35 @@ grpc::ServerUnaryReactor* AnswerWith(grpc::CallbackServerContext* context, Reply
     reactor->Finish(ToGrpc(result.status()));
   });
   return reactor;
+}
+
+// A call whose answer may take minutes: once its caller is gone, or `end` is requested, it is to stop, as nobody waits for it.
+class StoppableCall final : public grpc::ServerUnaryReactor {
+ public:
+  explicit StoppableCall(std::stop_token end) : at_end_(std::move(end), Stop{&stop_}) {}
+  void OnCancel() override { stop_.request_stop(); }
+  void OnDone() override { delete this; }
+  std::stop_token stop() const { return stop_.get_token(); }
+
+ private:
+  struct Stop {
+    std::stop_source* stop;
+    void operator()() const { stop->request_stop(); }
+  };
+  std::stop_source stop_;
+  const std::stop_callback<Stop> at_end_;
+};
+
+// As AnswerWith(), with a `function` that takes the std::stop_token of its call.
+template <typename Reply, typename Function>
+grpc::ServerUnaryReactor* AnswerToWhoWaits(Reply* reply, Workforce& workforce, std::stop_token end, Function function) {
+  auto* call = new StoppableCall(std::move(end));
+  workforce.Post([call, reply, function = std::move(function)] {
+    absl::StatusOr<Reply> result = function(call->stop());
+    if (result.ok()) *reply = *std::move(result);
+    call->Finish(ToGrpc(result.status()));
+  });
+  return call;
 }
 
 }  // namespace longreach::service

@@ -1,15 +1,17 @@
-// On which threads calls are answered.
+// On which threads calls are answered, and what of it is left where nobody waits for the answer.
 #include "scheduler/service/client_handlers.h"
 
 #include <grpcpp/test/default_reactor_test_peer.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <latch>
 #include <memory>
 #include <utility>
 
 #include "proto/base/clock.h"
+#include "tests/support/temporary_folder.h"
 
 namespace longreach::service {
 namespace {
@@ -81,6 +83,24 @@ TEST_F(ClientHandlersTest, AListOfSomeJobsOfASweepDoesNotKeepShortCallsWaiting) 
   EXPECT_FALSE(some.IsAnswered()) << "it may read the whole sweep, and waits for others of its kind";
   busy.count_down();
   EXPECT_EQ(some.Status().error_code(), grpc::StatusCode::NOT_FOUND) << "there is no sweep at all";
+}
+
+TEST_F(ClientHandlersTest, ABackupWhoseCallerIsGoneIsNotMade) {
+  const longreach::testing::TemporaryFolder folder;
+  std::latch busy(1);
+  others_.Post([&busy] { busy.wait(); });
+  grpc::CallbackServerContext context;
+  v1::BackupStoreRequest request;
+  request.set_path((folder.path() / "copy.db").string());
+  v1::BackupStoreResponse reply;
+  grpc::ServerUnaryReactor* const call = handlers_->BackupStore(&context, &request, &reply);
+
+  call->OnCancel();
+  busy.count_down();
+  WaitFor(others_);
+  call->OnDone();  // As gRPC does once it is answered.
+
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "neither the copy nor a part of it";
 }
 
 }  // namespace

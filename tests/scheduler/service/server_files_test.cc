@@ -396,44 +396,72 @@ TEST_F(ServerFilesTest, WorkersOfOtherMachinesAreToldOfNoInbox) {
   EXPECT_EQ(Upload(header, "").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(ServerFilesTest, ItsEndBreaksOffACheckThatReadsForLong) {
-  Start(Options());
-  Submit(Sweep());
-  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
-  const std::string bytes = "weights";
-  v1::UploadHeader header;
-  header.set_attempt(leased.leases(0).attempt());
-  header.set_worker("w");
-  header.set_kind("weights");
-  header.set_step(10);
-  header.set_sha256(Sha256Of(bytes));
-  header.set_bytes(static_cast<double>(bytes.size()));
-  header.add_jobs(leased.leases(0).jobs(0).id());
-  ASSERT_TRUE(Upload(header, bytes).ok());
-  server_.reset();
-  {
-    // A file that takes minutes to read, and no space.
-    constexpr int64_t kLarge = int64_t{64} << 30;
-    absl::StatusOr<std::unique_ptr<store::Store>> store = store::Store::Open(Options().store);
-    ASSERT_TRUE(store.ok()) << store.status();
-    ASSERT_TRUE((*store)->writer_connection().Run("UPDATE artifacts SET bytes = ?", kLarge).ok());
-    std::filesystem::resize_file((*store)->artifacts().PathOf(header.sha256()), kLarge);
+class LongCheckTest : public ServerFilesTest {
+ protected:
+  // A server whose store names a file that takes an hour to read, and no space.
+  void StartWithLargeFile() {
+    Start(Options());
+    Submit(Sweep());
+    const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
+    const std::string bytes = "weights";
+    v1::UploadHeader header;
+    header.set_attempt(leased.leases(0).attempt());
+    header.set_worker("w");
+    header.set_kind("weights");
+    header.set_step(10);
+    header.set_sha256(Sha256Of(bytes));
+    header.set_bytes(static_cast<double>(bytes.size()));
+    header.add_jobs(leased.leases(0).jobs(0).id());
+    ASSERT_TRUE(Upload(header, bytes).ok());
+    server_.reset();
+    {
+      constexpr int64_t kLarge = int64_t{8} << 40;
+      absl::StatusOr<std::unique_ptr<store::Store>> store = store::Store::Open(Options().store);
+      ASSERT_TRUE(store.ok()) << store.status();
+      ASSERT_TRUE((*store)->writer_connection().Run("UPDATE artifacts SET bytes = ?", kLarge).ok());
+      large_ = std::filesystem::canonical((*store)->artifacts().PathOf(header.sha256()));
+      std::filesystem::resize_file(large_, kLarge);
+    }
+    Start(Options());
+    check_ = std::thread([this] {
+      v1::CheckStoreRequest request;
+      request.set_artifacts(true);
+      v1::CheckStoreResponse response;
+      status_ = client_->CheckStore(&context_, request, &response);
+    });
+    while (!IsRead()) std::this_thread::yield();
   }
-  Start(Options());
-  grpc::Status status;
-  std::thread check([&] {
-    grpc::ClientContext context;
-    v1::CheckStoreRequest request;
-    request.set_artifacts(true);
-    v1::CheckStoreResponse response;
-    status = client_->CheckStore(&context, request, &response);
-  });
-  Call<v1::GetInfoResponse>(&v1::Longreach::Stub::GetInfo, v1::GetInfoRequest());
+  // By the server, which is in this process.
+  bool IsRead() const {
+    std::error_code gone;
+    for (const auto& open : std::filesystem::directory_iterator("/proc/self/fd")) {
+      if (std::filesystem::read_symlink(open.path(), gone) == large_) return true;
+    }
+    return false;
+  }
+
+  std::filesystem::path large_;
+  grpc::ClientContext context_;
+  grpc::Status status_;
+  std::thread check_;
+};
+
+TEST_F(LongCheckTest, TheServersEndBreaksItOff) {
+  ASSERT_NO_FATAL_FAILURE(StartWithLargeFile());
 
   server_.reset();
 
-  check.join();
-  EXPECT_FALSE(status.ok()) << "it cannot have come to its end";
+  check_.join();
+  EXPECT_FALSE(status_.ok()) << "it cannot have come to its end";
+}
+
+TEST_F(LongCheckTest, ItEndsWhenItsCallerIsGone) {
+  ASSERT_NO_FATAL_FAILURE(StartWithLargeFile());
+
+  context_.TryCancel();
+  check_.join();
+
+  while (IsRead()) std::this_thread::yield();
 }
 
 TEST_F(ServerFilesTest, ManyFilesThatNobodyNeedsGoAlthoughNobodyCalls) {
