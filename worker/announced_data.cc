@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "worker/agent/log.h"
 
 namespace longreach {
 
-AnnouncedData::AnnouncedData(std::function<data::Listing()> list) : list_(std::move(list)), read_at_(std::chrono::steady_clock::now()) { Take(list_()); }
+AnnouncedData::AnnouncedData(std::filesystem::path folder, std::shared_ptr<data::VerifiedData> verified)
+    : folder_(std::move(folder)), verified_(std::move(verified)), read_at_(std::chrono::steady_clock::now()) {
+  Take(verified_->Look(data::ListDataSets(folder_)));
+}
 
 std::vector<v1::DataSet> AnnouncedData::operator()() {
   constexpr std::chrono::seconds kBetween{4};  // Below the time between two calls of an idle worker.
@@ -16,13 +20,16 @@ std::vector<v1::DataSet> AnnouncedData::operator()() {
   const auto now = std::chrono::steady_clock::now();
   if (!reading_.valid() && now - read_at_ >= kBetween) {
     read_at_ = now;
-    reading_ = std::async(std::launch::async, list_).share();
+    reading_ = std::async(std::launch::async, [folder = folder_, verified = verified_] { return verified->Look(data::ListDataSets(folder)); }).share();
   }
   if (reading_.valid() && reading_.wait_for(kPatience) == std::future_status::ready) {
     Take(reading_.get());
     reading_ = {};
   }
-  return data_sets_;
+  std::vector<v1::DataSet> announced = data_sets_;
+  // The report of the attempt that found it goes with this call, and the next leases come with its answer.
+  std::erase_if(announced, [this](const v1::DataSet& data) { return verified_->Refuses(data.name()); });
+  return announced;
 }
 
 void AnnouncedData::Take(const data::Listing& listing) {

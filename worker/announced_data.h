@@ -3,31 +3,32 @@
 
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "longreach/v1/worker.pb.h"
 #include "worker/data/data_folder.h"
+#include "worker/data/verified_data.h"
 
 namespace longreach {
 
 // Reads the manifests of a data folder, at most every few seconds, and not in the caller's time: on a slow disk that may take longer than
-// leases last. Ascending by name.
+// leases last. What `verified` refuses is left out at once. Ascending by name.
 class AnnouncedData {
  public:
   // Reads them for the first time.
-  explicit AnnouncedData(std::filesystem::path folder) : AnnouncedData([folder = std::move(folder)] { return data::ListDataSets(folder); }) {}
-  explicit AnnouncedData(std::function<data::Listing()> list);
+  AnnouncedData(std::filesystem::path folder, std::shared_ptr<data::VerifiedData> verified);
 
-  // As last read.
+  // As last read, without those that have been found damaged since.
   std::vector<v1::DataSet> operator()();
 
  private:
   void Take(const data::Listing& listing);
 
-  std::function<data::Listing()> list_;
+  std::filesystem::path folder_;
+  std::shared_ptr<data::VerifiedData> verified_;
   std::shared_future<data::Listing> reading_;  // Invalid: nothing is read now.
   std::chrono::steady_clock::time_point read_at_;
   std::vector<v1::DataSet> data_sets_;

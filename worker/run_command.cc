@@ -1,16 +1,24 @@
 #include "worker/run_command.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <memory>
+#include <stop_token>
 
+#include "proto/base/status.h"
 #include "proto/base/text.h"
 #include "proto/base/utf8.h"
 #include "proto/catalog/packs.h"
 #include "worker/agent/abilities.h"
+#include "worker/agent/log.h"
 #include "worker/agent/transfers.h"
 #include "worker/announced_data.h"
 #include "worker/data/data_folder.h"
+#include "worker/data/verified_data.h"
 #include "worker/data_command.h"
 #include "worker/device_option.h"
 #include "worker/refused.h"
@@ -26,6 +34,15 @@ std::string CheckAddress(const std::string& address) { return std::string(agent:
 std::string CheckName(const std::string& name) {
   if (name.size() > kMaxName) return "a name has at most " + std::to_string(kMaxName) + " bytes";
   return FirstNotUtf8(name) ? "a name is text in UTF-8" : "";
+}
+
+// On a slow disk it is what the first job waits for.
+absl::Status VerifyAndSay(data::VerifiedData& verified, const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read) {
+  const auto start = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(const int64_t bytes, verified.Verify(data_set, stop, read));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (bytes > 0) agent::LogInfo(fmt::format("the data set '{}' is as it was imported: {} bytes read in {:.1f} s", data_set, bytes, took.count()));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -96,7 +113,11 @@ int RunCommand::Run() const {
   if (const absl::Status known = trainer::CheckEngine(options.engine, options.cuda); !known.ok()) return Refused(known, false);
   options.cuda_plugin = trainer::OwnCudaPlugin();
   if (check_) return agent::CheckWorker(options);
-  options.data_sets = AnnouncedData(options.data_folder);
+  const auto verified = std::make_shared<data::VerifiedData>(options.data_folder);
+  options.data_sets = AnnouncedData(options.data_folder, verified);
+  options.verify_data = [verified](const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read) {
+    return VerifyAndSay(*verified, data_set, stop, read);
+  };
   options.binary = agent::OwnBinary();
   return agent::RunWorker(options, until_stdin_closes_);
 }

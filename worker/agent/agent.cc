@@ -66,6 +66,8 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::unique_ptr<
                      .cuda = options_.cuda,
                      .cuda_plugin = options_.cuda_plugin,
                      .trainers = options_.one_process ? options_.packs : 1}),
+      data_watch_(options_.hang_floor_s),
+      data_timer_(io),
       pool_(static_cast<size_t>(kHeldForEachSlot * options_.packs + 2)) {
   pack_limit_ = options_.pack_limit;
   MakeSlots();
@@ -73,6 +75,7 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::unique_ptr<
 
 Agent::~Agent() {
   pool_.join();
+  reader_.join();
   disk_.join();
 }
 
@@ -401,6 +404,7 @@ void Agent::End(absl::Status status) {
   leave_timer_.cancel();
   waiting_timer_.cancel();
   log_timer_.cancel();
+  data_timer_.cancel();
   for (const auto& [number, attempt] : attempts_) {
     attempt->transfers.request_stop();
     attempt->checkpoint_upload.request_stop();

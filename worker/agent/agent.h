@@ -1,10 +1,12 @@
 // The worker's agent: takes leases, has trainer children train them, hands in files and reports. One object, one
-// io_context, one thread; what may block does so on threads of its own: file transfers, and all that is written to or removed from this
-// machine's disk, in order. A disk that stands still costs no lease.
+// io_context, one thread; what may block does so on threads of its own: file transfers, all that is written to or removed from this
+// machine's disk, in order, and the reading of data sets. A disk that stands still costs no lease.
 //
 // It has a slot for each pack that it trains at a time, with a child of its own. Those beyond the first are cold, and cost
 // nothing, until a lease finds no idle trainer. An attempt belongs to no slot before it is trained: it gets the first idle one.
 // On a GPU the slots' trainers share a child, as only work of one process is done there at the same time.
+//
+// A job begins only when all bytes of the data sets that it reads were compared with their import (agent_data.cc).
 //
 // What it promises: a report is on disk before anything of its attempt is removed, and stays there until acknowledged.
 // Training goes on while the scheduler is away; whether the lease still holds is the scheduler's to say (DROP, ABORTED).
@@ -15,8 +17,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -24,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +38,7 @@
 #include "worker/agent/attempt.h"
 #include "worker/agent/channels.h"
 #include "worker/agent/file_cache.h"
+#include "worker/agent/hang_watch.h"
 #include "worker/agent/outbox.h"
 #include "worker/agent/state_folder.h"
 #include "worker/agent/synchronizer.h"
@@ -56,6 +62,9 @@ struct AgentOptions {
   std::filesystem::path data_folder;
   // The data sets in it; asked at every call, so that an import is known without a restart. May be left out.
   std::function<std::vector<v1::DataSet>()> data_sets;
+  // Sees that one of them has the bytes of its import, before a job that reads it begins; `read` counts the bytes that are read for that. Called on a thread of its own, one call at a
+  // time. UNAVAILABLE: it was found damaged by an earlier call; CANCELLED: `stop` asked; others: it cannot be used. May be left out.
+  std::function<absl::Status(const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read)> verify_data{};
   std::filesystem::path binary;   // longreach-worker, for the trainer child.
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
@@ -170,6 +179,12 @@ class Agent {
   void ReportWithFewPoints(const AttemptPtr& attempt);
   v1::UploadHeader HeaderOf(const Attempt& attempt, ArtifactKind kind, int step) const;
 
+  // agent_data.cc: what lies in the data folder. The attempt's files are there.
+  void BeginVerifying(const AttemptPtr& attempt);
+  void OnVerified(const AttemptPtr& attempt, const absl::Status& whole);
+  void WatchVerifying();
+  void OnVerifyingHung();
+
   // Runs `work` on a thread of the pool, then `then` with its result on the io_context's thread.
   template <typename Work, typename Then>
   void InBackground(Work work, Then then) {
@@ -228,9 +243,17 @@ class Agent {
   int pack_limit_ = 0;       // 0: not measured yet.
   bool ever_ready_ = false;  // With all abilities known.
 
+  std::deque<AttemptPtr> verifying_;   // Whose data sets are read, or will be after those of the ones before.
+  std::atomic<int64_t> data_read_{0};  // Bytes of data sets, by the thread of `reader_`,
+  int64_t data_read_before_ = 0;       // and as of the last look.
+  HangWatch data_watch_;
+  std::chrono::steady_clock::time_point data_watched_at_;
+  boost::asio::steady_timer data_timer_;
+
   int disk_work_ = 0;  // Given to `disk_` and not done.
   boost::asio::thread_pool disk_{1};
-  // A transfer for each attempt that may be held, and two of checkpoints that are called off and not over yet. Both are last, so
+  boost::asio::thread_pool reader_{1};  // Of data sets: one is read after the other.
+  // A transfer for each attempt that may be held, and two of checkpoints that are called off and not over yet. All three are last, so
   // that their threads end first.
   boost::asio::thread_pool pool_;
 };

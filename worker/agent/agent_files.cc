@@ -37,8 +37,7 @@ void Agent::BeginFetch(const AttemptPtr& attempt) {
           return GiveBack(attempt, std::string(start.status().message()));
         }
         attempt->start = *std::move(start);
-        attempt->stage = Attempt::Stage::kReady;
-        TryStart();
+        BeginVerifying(attempt);
       });
 }
 

@@ -41,12 +41,12 @@ struct AskedLog {
   bool owes() const { return part && !part->text().empty(); }
 };
 
-//   kFetching --files there--> kReady --the trainer is free--> kTraining --ended--> kHandingIn --files stored--> a report
+//   kFetching --files there, data sets whole--> kReady --the trainer is free--> kTraining --ended--> kHandingIn --files stored--> a report
 struct Attempt {
   enum class Stage { kFetching, kReady, kTraining, kHandingIn };
 
   uint64_t number() const { return lease.attempt(); }
-  // For its files, or for a trainer.
+  // For its files and data sets, or for a trainer.
   bool waits() const { return stage == Stage::kFetching || stage == Stage::kReady; }
 
   v1::Lease lease;

@@ -40,11 +40,9 @@ absl::Status CheckNoOtherFiles(const std::filesystem::path& folder, const Manife
   return error ? SystemError("list", folder / manifest.name, error.value()) : absl::OkStatus();
 }
 
-absl::Status CheckBytes(const std::filesystem::path& path, const FileEntry& entry, const std::string& name) {
-  ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));
-  if (sha256 == entry.sha256) return absl::OkStatus();
-  return Damaged(path, fmt::format("its bytes have changed since the import (SHA-256 {} instead of {}); 'longreach data remove {}' and import it anew",
-                                   Short(sha256), Short(entry.sha256), name));
+absl::Status CheckBytes(const std::filesystem::path& folder, const std::string& name, const FileEntry& entry) {
+  ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(folder / name / entry.name));
+  return CheckHash(folder, name, entry, sha256);
 }
 
 // The manifest is the last file that an import writes. Of one that was written later the bytes are looked at: once in a process, as long as it stays so.
@@ -59,7 +57,7 @@ absl::Status CheckWrittenLater(const std::filesystem::path& folder, const Manife
     if (written <= imported) continue;
     const std::string seen = fmt::format("{} {} {}", path.string(), entry.sha256, written.time_since_epoch().count());
     if (sound.Lock()->contains(seen)) continue;
-    RETURN_IF_ERROR(CheckBytes(path, entry, manifest.name));
+    RETURN_IF_ERROR(CheckBytes(folder, manifest.name, entry));
     sound.Lock()->insert(seen);
   }
   return absl::OkStatus();
@@ -156,11 +154,17 @@ Listing ListDataSets(const std::filesystem::path& folder) {
   return listing;
 }
 
+absl::Status CheckHash(const std::filesystem::path& folder, const std::string& name, const FileEntry& entry, const std::string& sha256) {
+  if (sha256 == entry.sha256) return absl::OkStatus();
+  return Damaged(folder / name / entry.name, fmt::format("its bytes have changed since the import (SHA-256 {} instead of {}); 'longreach data remove {}' and import it anew",
+                                                         Short(sha256), Short(entry.sha256), name));
+}
+
 absl::Status CheckDataSet(const std::filesystem::path& folder, const std::string& name) {
   ASSIGN_OR_RETURN(const Manifest manifest, ReadDataSet(folder, name));
   RETURN_IF_ERROR(CheckNoOtherFiles(folder, manifest));
   for (const FileEntry& entry : manifest.files) {
-    RETURN_IF_ERROR(CheckBytes(folder / name / entry.name, entry, name));
+    RETURN_IF_ERROR(CheckBytes(folder, name, entry));
   }
   return absl::OkStatus();
 }

@@ -34,6 +34,9 @@ Listing ListDataSets(const std::filesystem::path& folder);
 // INVALID_ARGUMENT: it is something else than a folder. One that is not there yet is made by the first import.
 absl::Status CheckDataFolder(const std::filesystem::path& folder);
 
+// DATA_LOSS, with what to do: `sha256`, that of a file's bytes now, is not that of its import.
+absl::Status CheckHash(const std::filesystem::path& folder, const std::string& name, const FileEntry& entry, const std::string& sha256);
+
 // Reads all files of a data set and compares their hashes. DATA_LOSS names the first file that is not as it was written, FAILED_PRECONDITION one
 // that was not imported.
 absl::Status CheckDataSet(const std::filesystem::path& folder, const std::string& name);

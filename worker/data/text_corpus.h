@@ -17,7 +17,7 @@ class TextCorpus {
   // Opens the data set `name` of the data folder. `sha256` is the data set's identity, which a job's lease names; empty: that
   // which is there.
   //
-  // Cheap: the manifest and the file's size are checked, not all of its bytes ('longreach-worker data check' does that).
+  // Cheap: the manifest and the file's size are checked, and its bytes only where it was written after its import. VerifiedData reads all of them before a job does.
   // NOT_FOUND: no such data set. FAILED_PRECONDITION: other bytes under the name. INVALID_ARGUMENT: not a text corpus. DATA_LOSS: damaged.
   static absl::StatusOr<TextCorpus> Open(const std::filesystem::path& folder, const std::string& name, const std::string& sha256);
 

@@ -1,0 +1,131 @@
+"""A data set whose bytes have changed since its import, without a time or a size that tells: no result comes of it, and people are told."""
+import os
+
+import pytest
+
+import harness
+from harness import Home, Scheduler, Worker, check_ledger, query, results, run_cli, until
+
+pytestmark = harness.needs_worker
+
+# One job for each seed, of a text.
+SMALL = ["model.layers=1", "model.embedding_dim=16", "model.heads=2", "model.mlp_dim=16", "training.steps=2", "training.batch_size=2",
+         "training.lengths=8", "evaluation.lengths=8", "evaluation.examples=2", "data=words", "encoding=none"]
+CHANGED = "corpus.bin: its bytes have changed since the import"
+
+
+@pytest.fixture
+def home():
+    with Home() as home:
+        (home.path / "words.txt").write_text("some words " * 1000)
+        yield home
+
+
+def import_words(home, folder):
+    done = run_cli(home, "data", "import", "text", "words.txt", "--name", "words", "--data-folder", folder)
+    assert done.code == 0, done
+
+
+def flip_a_bit(file):
+    """As a disk does it: neither size nor time of change are others."""
+    before = file.stat()
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 4
+    file.write_bytes(content)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def settings(*more):
+    return [word for setting in (*SMALL, *more) for word in ("--set", setting)]
+
+
+def submit(home, scheduler, *more):
+    done = run_cli(home, "submit", "table-1", *settings(*more), scheduler=scheduler)
+    assert done.code == 0, done
+
+
+def jobs(home, scheduler):
+    return run_cli(home, "jobs", "last", "-o", "json", scheduler=scheduler).json()["jobs"]
+
+
+def reads_of(worker):
+    return worker.log().count("the data set 'words' is as it was imported: 11000 bytes read in")
+
+
+def test_a_flipped_bit_gives_no_result_and_what_is_imported_anew_does(home):
+    import_words(home, "data")
+    flip_a_bit(home.path / "data/words/corpus.bin")
+    scheduler = Scheduler(home)
+    worker = Worker(home, scheduler, "--data-folder", "data")
+    submit(home, scheduler, "seed=0")
+
+    until(lambda: jobs(home, scheduler)[0]["failures"], "the damage is found")
+
+    until(lambda: "a data set is not announced: words: " in worker.log(), "the worker says that it lets go of the data set")
+    explained = run_cli(home, "explain", jobs(home, scheduler)[0]["id"], scheduler=scheduler).out
+    assert f"Worker '{worker.worker_name}' has no data set 'words'" in explained, "the report and the news that it has none come with one call"
+    assert CHANGED in explained and "'longreach data remove words' and import it anew" in explained, explained
+    assert results(scheduler.store)[1] == []
+    checked = run_cli(home, "data", "check", "words", "--data-folder", "data")
+    assert checked.code == 1 and CHANGED in checked.err, checked
+
+    # The worker stays as it is.
+    assert run_cli(home, "data", "remove", "words", "--data-folder", "data").code == 0
+    import_words(home, "data")
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+    (job,) = jobs(home, scheduler)
+    assert job["state"] == "succeeded" and job["failures"] == 1, "it was not tried again before there was another data set"
+    assert reads_of(worker) == 1
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+
+
+def test_jobs_go_to_a_worker_that_has_it_whole_and_have_the_results_of_one_alone(home):
+    for folder in ("damaged", "whole"):
+        import_words(home, folder)
+    flip_a_bit(home.path / "damaged/words/corpus.bin")
+    scheduler = Scheduler(home)
+    Worker(home, scheduler, "--data-folder", "damaged", "--pack-limit", "1", name="damaged-disk")
+    submit(home, scheduler, "seed=0..2")
+    until(lambda: any(job["failures"] for job in jobs(home, scheduler)), "the damage is found")
+
+    Worker(home, scheduler, "--data-folder", "whole", "--pack-limit", "1", name="whole-disk")
+
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+    assert sorted(job["failures"] for job in jobs(home, scheduler)) == [0, 0, 1]
+    names = query(scheduler.store, "SELECT DISTINCT workers.name FROM jobs JOIN attempts ON attempts.id = jobs.attempt JOIN workers ON workers.id = attempts.worker")
+    assert names == [("whole-disk",)]
+    alone = run_cli(home, "run", "table-1", *settings("seed=0..2"), "--store", "alone.db", "--data-folder", "whole")
+    assert alone.code == 0, alone
+    assert results(scheduler.store) == results(home.path / "alone.db")
+
+
+def test_a_data_set_is_read_once_for_all_jobs_and_again_when_its_file_was_touched(home):
+    import_words(home, "data")
+    scheduler = Scheduler(home)
+    worker = Worker(home, scheduler, "--data-folder", "data", "--pack-limit", "1")
+    submit(home, scheduler, "seed=0..2")
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+    assert len(jobs(home, scheduler)) == 3 and reads_of(worker) == 1, worker.log()
+
+    os.utime(home.path / "data/words/corpus.bin")
+    submit(home, scheduler, "seed=3..4")
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+    assert reads_of(worker) == 2, worker.log()
+
+    # What happens while the worker runs is found before the next job.
+    flip_a_bit(home.path / "data/words/corpus.bin")
+    submit(home, scheduler, "seed=5")
+    until(lambda: jobs(home, scheduler)[0]["failures"], "the damage is found")
+    assert CHANGED in jobs(home, scheduler)[0]["failure"] and reads_of(worker) == 2, worker.log()
+
+
+def test_a_run_on_a_damaged_data_set_ends_and_says_so(home):
+    import_words(home, "data")
+    flip_a_bit(home.path / "data/words/corpus.bin")
+
+    done = run_cli(home, "run", "table-1", *settings("seed=0"), "--data-folder", "data")
+
+    assert done.code == 1 and "nothing can go on: job " in done.err, done
+    assert "has no data set 'words'" in done.err and CHANGED in done.err, done
+    assert results(home.path / "longreach.db")[1] == []
