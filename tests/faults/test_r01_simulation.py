@@ -33,5 +33,6 @@ def test_seeds(fault, kind, seeds):
     assert ran == count
     kinds, faults = happened(output, ("fault: ", "hazard: "))
     refusals, refused = happened(output, "refusal: ")
+    assert kinds and refusals, "nothing went wrong, or what did is told in other words"
     fault.reached(f"{ran:,} {kind} seeds, {events:,} events in {seconds:.0f} s; {kinds} kinds of faults {faults:,} times, "
                   f"{refusals} kinds of refusals {refused:,} times; 0 violations")
