@@ -113,6 +113,7 @@ def test_kills_of_workers(home, fault, listen):
         for job, start_step in successors(scheduler.store, attempt) if attempt in lost else []:
             assert start_step is not None and start_step >= step, (attempt, job, step, start_step)
     noticed = [lost[attempt] - at for attempt, at in killed_at.items() if attempt in lost]
+    assert noticed, "no kill hit an attempt that went on elsewhere"
     most = query(scheduler.store, "SELECT max(losses), max(failures) FROM jobs")[0]
     fault.reached(f"{kills} kills ({kills - trainers} of workers, {trainers} of trainers only) with {jobs} jobs: 0 lost, 0 accepted twice, "
                   f"bit for bit an undisturbed run; {len(lost)} attempts lost, at most {most[0]} losses and {most[1]} failures of a job")

@@ -107,6 +107,7 @@ def test_hostile_texts_stay_texts(home, fault):
     assert len(rows) == len(texts) + 1
     # As a sweep file's labels, as far as a sweep file may have them.
     allowed = [text for text in texts if text.strip() and text.isprintable() and not client_refuses(text)]
+    assert allowed
     for first in range(0, len(allowed), COLUMNS):
         file = layout(home, allowed[first:first + COLUMNS])
         for name, check in inert.FORMATS.items():
