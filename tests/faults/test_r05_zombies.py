@@ -136,14 +136,15 @@ def test_reports_that_come_late(home, fault):
 def test_a_stopped_scheduler_takes_nothing_away(home, fault):
     rounds = fault.size(short=1, full=10, long=100)
     load = Load(steps=LONG)
-    scheduler = Scheduler(home, "--lease-term-s", "0.6", "--renew-every-s", "0.2")
+    term_s = 2  # More than a busy machine keeps a worker from its next call.
+    scheduler = Scheduler(home, "--lease-term-s", str(term_s), "--renew-every-s", "0.5")
     workers = [Worker(home, scheduler) for _ in range(2)]
     client = Client(load, scheduler.address)
     for part in range(rounds):
         client.submit(part)
         until(lambda: any(held_by(scheduler.store, worker) for worker in workers), "somebody has the work")
         scheduler.signal(signal.SIGSTOP)
-        time.sleep(2)  # Three lease terms.
+        time.sleep(3 * term_s)
         scheduler.signal(signal.SIGCONT)
         finish(home, scheduler)
     client.finish()
