@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import harness
-from harness import BIN, Scheduler, Worker, query, results, run_cli, until
+from harness import BIN, Scheduler, Worker, kill_in_the_middle, query, results, run_cli, until
 
 pytestmark = harness.needs_worker
 
@@ -236,11 +236,9 @@ def test_the_same_command_computes_nothing_again(home, undisturbed):
 
 def test_a_worker_killed_in_the_middle_changes_no_bit(home, undisturbed):
     scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1", store="killed.db")
-    worker = Worker(home, scheduler, "--checkpoint-every-s", "0.05")
     submitted = run_cli(home, "submit", home.path / "tiny.yaml", scheduler=scheduler)
     assert submitted.code == 0, submitted
-    until(lambda: query(scheduler.store, "SELECT 1 FROM artifacts WHERE kind = 'checkpoint'"), "a checkpoint was handed in")
-    worker.kill()
+    kill_in_the_middle(home, scheduler, "--checkpoint-every-s", "0.05", least_step=1)
     Worker(home, scheduler)
     waited = run_cli(home, "wait", "last", scheduler=scheduler)
     assert waited.code == 0, waited

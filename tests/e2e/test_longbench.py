@@ -8,7 +8,7 @@ import pytest
 
 import harness
 import longbench_reference as reference
-from harness import ROOT, Scheduler, Worker, query, results, run_cli, until
+from harness import ROOT, Scheduler, Worker, kill_in_the_middle, query, results, run_cli, until
 from test_published_models import imported, refused
 from test_tokenizer import Program
 
@@ -134,10 +134,8 @@ def test_tables_show_per_cent(home, measured):
 
 def test_a_worker_killed_in_the_middle_changes_no_bit(home, measured):
     scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1", store="killed.db")
-    worker = Worker(home, scheduler, "--checkpoint-every-s", "0.01")
     assert run_cli(home, "submit", home.path / "bench.yaml", scheduler=scheduler).code == 0
-    until(lambda: query(scheduler.store, "SELECT 1 FROM artifacts WHERE kind = 'checkpoint'"), "a checkpoint was handed in")
-    worker.kill()
+    kill_in_the_middle(home, scheduler, "--checkpoint-every-s", "0.01")
     Worker(home, scheduler, threads=2)
     waited = run_cli(home, "wait", "last", scheduler=scheduler)
     assert waited.code == 0, waited

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import harness
-from harness import BIN, Scheduler, Worker, query, results, run_cli, until
+from harness import BIN, Scheduler, Worker, kill_in_the_middle, query, results, run_cli
 
 pytestmark = harness.needs_worker
 
@@ -100,11 +100,9 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(home, sweep, data):
     run(home, sweep, f"{sweep}-straight.db", *some)
 
     scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1", store=f"{sweep}-killed.db")
-    worker = Worker(home, scheduler, "--checkpoint-every-s", "0.1")
     submitted = run_cli(home, "submit", sweep, *some, scheduler=scheduler)
     assert submitted.code == 0, submitted
-    until(lambda: query(scheduler.store, "SELECT 1 FROM artifacts WHERE kind = 'checkpoint'"), "a checkpoint was handed in")
-    worker.kill()
+    kill_in_the_middle(home, scheduler, "--checkpoint-every-s", "0.1", least_step=1)
     Worker(home, scheduler)
     waited = run_cli(home, "wait", "last", scheduler=scheduler)
     assert waited.code == 0, waited

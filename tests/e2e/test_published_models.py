@@ -10,7 +10,7 @@ import struct
 import pytest
 
 import harness
-from harness import BIN, ROOT, Scheduler, Worker, query, results, run_cli, until
+from harness import ROOT, Scheduler, Worker, kill_in_the_middle, query, results, run_cli, until
 from published import packed
 from test_tokenizer import Program
 
@@ -165,11 +165,9 @@ def test_scales_are_searched_and_tuned_on_a_published_model(tuned):
 def test_a_worker_killed_in_the_middle_changes_no_bit(home, tuned):
     (home.path / "tiny.yaml").write_text(SWEEP + TUNED)
     scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1", store="killed.db")
-    worker = Worker(home, scheduler, "--checkpoint-every-s", "0.01")
     submitted = run_cli(home, "submit", home.path / "tiny.yaml", scheduler=scheduler)
     assert submitted.code == 0, submitted
-    until(lambda: query(scheduler.store, "SELECT 1 FROM artifacts WHERE kind = 'checkpoint' AND step > 0"), "a checkpoint was handed in")
-    worker.kill()
+    kill_in_the_middle(home, scheduler, "--checkpoint-every-s", "0.01", least_step=1)
     Worker(home, scheduler)
     waited = run_cli(home, "wait", "last", scheduler=scheduler)
     assert waited.code == 0, waited

@@ -282,6 +282,22 @@ def write(store, sql):
         connection.commit()
 
 
+def kill_in_the_middle(home, scheduler, *arguments, least_step=0):
+    """Starts a worker, and kills it once a checkpoint of at least so many updates has come in; and so another one where that job was done before
+    the kill, as it may be on a busy machine. So there is something to go on with, unless all jobs are done."""
+    def under_way():
+        return query(scheduler.store, "SELECT 1 FROM artifacts JOIN jobs ON jobs.num = artifacts.job "
+                                      "WHERE artifacts.kind = 'checkpoint' AND artifacts.step >= ? AND jobs.state = 'leased'", least_step)
+
+    def is_open():
+        return query(scheduler.store, "SELECT 1 FROM jobs WHERE state NOT IN ('succeeded', 'failed')")
+
+    while is_open() and not under_way():
+        worker = Worker(home, scheduler, *arguments)
+        until(lambda: under_way() or not is_open(), "a checkpoint was handed in")
+        worker.kill()
+
+
 def results(store):
     """How every job of a store ended, and each of its measurements with the bits of its value: two stores with the same
     results compare equal, whatever happened on the way."""
