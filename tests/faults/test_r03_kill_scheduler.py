@@ -6,7 +6,7 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, messages, query, until
-from load import FILES_GO, Client, Load, assert_nothing_lost, bury, cpu_ticks, finish, spread, trainer_of
+from load import FILES_GO, Client, Load, assert_nothing_lost, bury, cpu_ticks, finish, open_jobs, spread, trainer_of
 
 
 def restarted(home, scheduler):
@@ -15,10 +15,6 @@ def restarted(home, scheduler):
     began = time.monotonic()
     scheduler = scheduler.again()
     return scheduler, time.monotonic() - began
-
-
-def unfinished(store):
-    return query(store, "SELECT count(*) FROM jobs WHERE state IN ('queued', 'leased')")[0][0]
 
 
 @harness.needs_worker
@@ -41,7 +37,7 @@ def test_kills_of_the_scheduler(home, fault, listen):
     for kill in range(kills):
         client.submit(kill)
         time.sleep(draw.uniform(0, 0.4))  # When it is hit; nothing waits for this.
-        under_load += unfinished(scheduler.store) > 0
+        under_load += open_jobs(scheduler.store) > 0
         scheduler, seconds = restarted(home, scheduler)
         ready.append(seconds)
     client.finish()

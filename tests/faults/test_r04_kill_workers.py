@@ -8,7 +8,7 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, query, until
-from load import FILES_GO, LONG, MOST_LOSSES, SEEDS, SHORT, Client, Load, assert_nothing_lost, bury, finish, spread, trainer_of
+from load import FILES_GO, LONG, MOST_LOSSES, SEEDS, SHORT, Client, Load, assert_nothing_lost, bury, finish, open_jobs, spread, trainer_of
 
 CHECKPOINT_EVERY_S = 0.2
 
@@ -181,10 +181,6 @@ def test_preempted_workers_lose_nothing(home, fault):
     assert [start for start, *_ in spans] == [0, *(step for _, step, _ in spans[:-1])], spans
     assert [outcome for *_, outcome in spans] == ["given_back"] * len(stopped_at) + ["succeeded"]
     fault.reached(f"{len(stopped_at)} SIGTERMs in the middle of one pack: every step made once, nothing counted, the bits of an undisturbed run")
-
-
-def open_jobs(store):
-    return query(store, "SELECT count(*) FROM jobs WHERE state IN ('queued', 'leased')")[0][0]
 
 
 def unfinished(store):

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness import BIN, Scheduler, Worker, check_ledger, messages, query, run_cli, until
-from load import LONG, Client, Load, assert_nothing_lost, finish, outcome, trainer_of
+from load import LONG, Client, Load, assert_nothing_lost, finish, open_jobs, outcome, trainer_of
 
 pytestmark = harness.needs_worker
 
@@ -45,10 +45,6 @@ def submit(scheduler, spec):
     scheduler.api().SubmitSweep(messages("api").SubmitSweepRequest(spec=spec), timeout=harness.PATIENCE_S)
 
 
-def is_open(store):
-    return query(store, "SELECT count(*) FROM jobs WHERE state IN ('queued', 'leased')")[0][0] > 0
-
-
 @pytest.mark.fault("R4", aim="a trainer that hangs is killed after the hang rule's time, counted as the job's failure, and its job goes on from its "
                              "last checkpoint")
 def test_a_trainer_that_hangs(home, fault):
@@ -59,7 +55,7 @@ def test_a_trainer_that_hangs(home, fault):
     client = Client(load, scheduler.address)
 
     def one_with_a_checkpoint():
-        client.top_up(lambda: not is_open(scheduler.store))
+        client.top_up(lambda: open_jobs(scheduler.store) == 0)
         found = ((one, running(scheduler.store, one)) for one in workers)
         return next(((one, held) for one, held in found if held and held[2] > 0 and trainer_of(one)), None)
 
@@ -101,7 +97,7 @@ def test_a_trainer_that_crashes_on_one_member(home, fault):
     culprit = query(scheduler.store, "SELECT id FROM jobs WHERE seed = 5")[0][0]
     worker = Worker(home, scheduler, "--checkpoint-every-s", "0.2")
 
-    crashes = crash_on(home, worker, scheduler.store, lambda jobs: culprit in jobs, lambda: not is_open(scheduler.store))
+    crashes = crash_on(home, worker, scheduler.store, lambda jobs: culprit in jobs, lambda: open_jobs(scheduler.store) == 0)
 
     states = query(scheduler.store, "SELECT id, state, failures FROM jobs")
     assert [(state, failures) for job, state, failures in states if job == culprit] == [("failed", 3)]

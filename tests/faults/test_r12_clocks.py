@@ -5,7 +5,7 @@ import pytest
 
 import harness
 from harness import BIN, Scheduler, Worker, check_ledger, query, until
-from load import SHORT, Client, Load, assert_nothing_lost, finish
+from load import SHORT, Client, Load, assert_nothing_lost, finish, open_jobs
 from played_worker import PlayedWorker
 
 DAY_S = 86400
@@ -45,10 +45,6 @@ def trained(store):
     return query(store, "SELECT count(*) FROM attempts WHERE ended_at IS NULL")[0][0]
 
 
-def is_open(store):
-    return query(store, "SELECT count(*) FROM jobs WHERE state IN ('queued', 'leased')")[0][0] > 0
-
-
 @harness.needs_worker
 @pytest.mark.fault("R12", aim="wall clocks of scheduler and workers jump by a day, forward and back, in the middle of attempts: "
                               "0 leases end wrongly, times in the store stay in order, the same bits")
@@ -69,7 +65,7 @@ def test_wall_clocks_jump(home, fault):
         client.submit(2 * jump)
         client.submit(2 * jump + 1)
         until(lambda: len(client.acknowledged) == 2 * jump + 2, "the work is there")
-        busy += until(lambda: trained(scheduler.store) or not is_open(scheduler.store), "somebody trains")
+        busy += until(lambda: trained(scheduler.store) or open_jobs(scheduler.store) == 0, "somebody trains")
         clocks["scheduler"].set(days["scheduler"][jump % 4] * DAY_S)
         clocks["worker"].set(days["worker"][jump // 2 % 4] * DAY_S)
     client.finish()

@@ -3,7 +3,7 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, messages, query, until
-from load import finish, outcome
+from load import finish, open_jobs, outcome
 
 pytestmark = harness.needs_worker
 
@@ -44,11 +44,11 @@ def resumed(home, spec, stops):
     stub = scheduler.api()
     stub.SubmitSweep(api.SubmitSweepRequest(spec=spec), timeout=harness.PATIENCE_S)
     for _ in range(stops):
-        until(lambda: query(scheduler.store, "SELECT count(*) FROM attempts WHERE ended_at IS NULL")[0][0] or not is_open(scheduler.store),
+        until(lambda: query(scheduler.store, "SELECT count(*) FROM attempts WHERE ended_at IS NULL")[0][0] or open_jobs(scheduler.store) == 0,
               "something is being trained")
         stub.SteerSweep(api.SteerSweepRequest(sweep="last", action=api.SteerSweepRequest.ACTION_PAUSE), timeout=harness.PATIENCE_S)
         until(lambda: query(scheduler.store, "SELECT count(*) FROM attempts WHERE ended_at IS NULL")[0][0] == 0, "it has stopped")
-        if not is_open(scheduler.store):
+        if open_jobs(scheduler.store) == 0:
             break
         stub.SteerSweep(api.SteerSweepRequest(sweep="last", action=api.SteerSweepRequest.ACTION_RESUME), timeout=harness.PATIENCE_S)
     finish(home, scheduler)
@@ -56,10 +56,6 @@ def resumed(home, spec, stops):
     scheduler.stop()
     check_ledger(home, scheduler.store)
     return scheduler.store
-
-
-def is_open(store):
-    return query(store, "SELECT count(*) FROM jobs WHERE state IN ('queued', 'leased')")[0][0] > 0
 
 
 @pytest.mark.fault("R18", aim="100 % of a sample of 54 jobs have the same bits straight, resumed, packed and alone")

@@ -3,10 +3,8 @@
 Sweep number i of a Load has SEEDS seeds of its own, so all that was submitted is one large sweep, whatever the order; as a job's
 bits depend on nothing else, that one says what the results must be.
 """
-import os
 import pathlib
 import queue
-import signal
 import threading
 
 import grpc
@@ -120,12 +118,16 @@ class Client:
                     self.refused += 1
 
 
+def open_jobs(store):
+    """How many jobs have not ended."""
+    return query(store, "SELECT count(*) FROM jobs WHERE state IN ('waiting', 'queued', 'leased')")[0][0]
+
+
 def finish(home, scheduler):
     """Waits until no job of the store is open any more."""
     waited = [run_cli(home, "wait", sweep, scheduler=scheduler) for (sweep,) in query(scheduler.store, "SELECT id FROM sweeps")[-1:]]
     assert all(one.code == 0 for one in waited), waited
-    until(lambda: query(scheduler.store, "SELECT count(*) FROM jobs WHERE state IN ('waiting', 'queued', 'leased')") == [(0,)],
-          "every job has ended")
+    until(lambda: open_jobs(scheduler.store) == 0, "every job has ended")
 
 
 def assert_nothing_lost(store, load, client):
@@ -155,11 +157,6 @@ def cpu_ticks(pid):
     """What a process has computed so far."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return int(fields[11]) + int(fields[12])
-
-
-def kill_trainer(worker):
-    if pid := trainer_of(worker):
-        os.kill(pid, signal.SIGKILL)
 
 
 def bury(home, process):
