@@ -116,7 +116,7 @@ def test_certificates_are_told_until_when_they_hold(home):
     checks = doctor(home, *certificates.flags("reader"), scheduler=scheduler)
     assert checks["scheduler"]["state"] != "failed", checks["scheduler"]
     shown = run_cli(home, "certs", "show", certificates["reader.crt"], certificates["ca.crt"], "-o", "json").json()["certificates"]
-    for check, certificate in zip(("certificate", "authority"), shown):
+    for check, certificate in zip(("certificate", "authority"), shown, strict=True):
         assert checks[check]["state"] == "ok" and checks[check]["seen"].endswith(f"valid until {certificate['until']}"), checks[check]
     assert "role reader" in checks["certificate"]["seen"]
     assert checks["credentials"]["state"] == "ok"

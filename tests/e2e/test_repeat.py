@@ -28,6 +28,7 @@ def test_a_job_s_sweep_asks_for_that_job(home, scheduler, text):
     submitted = run_cli(home, "submit", "/dev/stdin", scheduler=scheduler, stdin=text)
     assert submitted.code == 0, submitted
     jobs = [job for (job,) in query(scheduler.store, "SELECT id FROM jobs ORDER BY id")]
+    assert len(jobs) == 2
     for job in jobs:
         written = run_cli(home, "job", job, "--spec", scheduler=scheduler)
         assert written.code == 0, written

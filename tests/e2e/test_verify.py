@@ -56,13 +56,16 @@ def everything(store):
 def test_a_pack_s_jobs_have_the_same_bits_alone_and_with_other_threads(home):
     store, jobs = trained(home, SWEEP)
     before = everything(store)
-    verified = run_cli(home, "verify", *jobs, jobs[0], "--store", store, "--threads", "1")
+    temporary = home.path / "tmp"
+    temporary.mkdir()
+    with harness.variables(TMPDIR=temporary):
+        verified = run_cli(home, "verify", *jobs, jobs[0], "--store", store, "--threads", "1")
     assert verified.code == 0, verified
     assert verified.out.count("6 measurements and 30 losses of training: the same bits\n") == 4, verified.out
     for job in jobs:
         assert f"job {job[:8]}: even_pairs" in verified.out
     assert everything(store) == before, "the store that is looked into is not changed"
-    assert not list(home.path.glob("tmp/*again*"))
+    assert list(temporary.iterdir()) == [], "nothing is kept of what was trained again"
 
 
 def test_a_sample_is_of_the_sweep_s_finished_jobs_and_the_same_each_time(home):
