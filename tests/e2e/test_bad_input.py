@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import harness
-from harness import BIN, Process, Scheduler, messages, query, run, run_cli, until
+from harness import BIN, Process, messages, query, run, run_cli, until
 
 # What is asked for, the exit code, and what the message must name.
 REFUSED_SPECIFICATIONS = [

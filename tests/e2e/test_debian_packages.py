@@ -1,6 +1,5 @@
 """deploy/deb.sh: Debian packages of the programs, with all that they need but what they depend on."""
 import os
-import pathlib
 import re
 import subprocess
 

@@ -1,6 +1,4 @@
 """How files get from a worker to a scheduler that has its disk."""
-import pytest
-
 import harness
 from harness import Scheduler, Worker, query, run_cli, until
 

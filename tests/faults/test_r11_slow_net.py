@@ -5,7 +5,7 @@ import pytest
 
 import harness
 import network
-from harness import Scheduler, Worker, check_ledger, query, results, run_cli, until
+from harness import Scheduler, Worker, check_ledger, query, run_cli, until
 from network import Cable, RemoteWorker
 from proxy import Proxy
 
