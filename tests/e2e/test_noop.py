@@ -107,7 +107,7 @@ def test_a_large_sweep_is_gone_on_with_after_a_kill(home):
     request = api.SubmitSweepRequest(spec=spec.SweepSpec(
         name="large", experiment="noop",
         axes=spec.Axes(task=["even_pairs"], encoding=["none"], learning_rate=[1e-4], seed=range(jobs))))
-    call = scheduler.api().SubmitSweep.future(request, timeout=60)
+    call = scheduler.api().SubmitSweep.future(request, timeout=harness.PATIENCE_S)
     until(lambda: query(scheduler.store, "SELECT jobs_to_come FROM sweeps"), "the sweep is there")
     scheduler.kill()
     with pytest.raises(grpc.RpcError):
@@ -117,10 +117,10 @@ def test_a_large_sweep_is_gone_on_with_after_a_kill(home):
     assert query(scheduler.store, "SELECT jobs_queued, jobs_to_come FROM sweeps") == [(there, jobs - there)]
 
     scheduler = scheduler.again()
-    assert scheduler.api().ListSweeps(api.ListSweepsRequest(), timeout=60).sweeps[0].jobs == jobs
+    assert scheduler.api().ListSweeps(api.ListSweepsRequest(), timeout=harness.PATIENCE_S).sweeps[0].jobs == jobs
     until(lambda: query(scheduler.store, "SELECT jobs_to_come FROM sweeps") == [(0,)], "all jobs have come")
 
-    again = scheduler.api().SubmitSweep(request, timeout=60)
+    again = scheduler.api().SubmitSweep(request, timeout=harness.PATIENCE_S)
     assert not again.created and again.sweep.counts.queued == jobs
     assert query(scheduler.store, "SELECT count(*) FROM jobs") == [(jobs,)]
     scheduler.stop()
@@ -133,7 +133,7 @@ def test_nobody_waits_for_what_a_sweep_gave_up_and_another_goes_on_with(home, sc
         assert submitted.code == 0, submitted
     assert run_cli(home, "cancel", "mine", "--only", "seed=0", scheduler=scheduler).code == 0
 
-    waited = run_cli(home, "wait", "mine", "--timeout", "20s", scheduler=scheduler)
+    waited = run_cli(home, "wait", "mine", "--timeout", f"{harness.PATIENCE_S}s", scheduler=scheduler)
 
     assert waited.code == 1 and "4 of the 4 jobs of sweep mine were cancelled" in waited.err, waited
     for name, state in (("mine", "cancelled"), ("other", "queued")):
@@ -152,7 +152,7 @@ def test_a_large_sweep_is_cancelled_to_its_end_after_a_kill(home):
     while followed == jobs:  # A machine may be so fast that the kill comes too late.
         submit(home, scheduler, jobs)
         cancel = scheduler.api().SteerSweep.future(
-            api.SteerSweepRequest(sweep="noop", action=api.SteerSweepRequest.ACTION_CANCEL), timeout=60)
+            api.SteerSweepRequest(sweep="noop", action=api.SteerSweepRequest.ACTION_CANCEL), timeout=harness.PATIENCE_S)
         until(lambda: query(scheduler.store, "SELECT jobs_cancelled FROM sweeps")[0][0], "the first jobs follow")
         scheduler.kill()
         followed = query(scheduler.store, "SELECT jobs_cancelled FROM sweeps")[0][0]

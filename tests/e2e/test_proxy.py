@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from harness import PATIENCE_S
 from proxy import Proxy
 
 
@@ -29,7 +30,7 @@ def echo():
 
 def connect(proxy):
     host, port = proxy.address.split(":")
-    connection = socket.create_connection((host, int(port)), timeout=10)
+    connection = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
     return connection
 
 
@@ -78,7 +79,7 @@ def test_what_is_held_back_comes_after_the_healing(echo, direction):
             connection.recv(100)
         assert proxy.passed[direction] == before
         proxy.heal()
-        connection.settimeout(10)
+        connection.settimeout(PATIENCE_S)
         assert connection.recv(100) == b"later"
 
 

@@ -1,7 +1,7 @@
 """A store of hostile texts: workers that are played here bring them as names, devices, builds, data sets, reasons of failures and logs."""
 import hashlib
 
-from harness import messages, query
+from harness import PATIENCE_S, messages, query
 
 # Bytes that are no text at all; as arguments and in logs.
 BROKEN = [b"\xff\xfe", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"a\x80b", b"\xe2\x82"]
@@ -29,7 +29,7 @@ class Cast:
                 name=text, build=text, device=text, threads=1, pack_limit=1, experiments=["algorithmic"], model_revision=1,
                 tasks=[worker.Ability(name="even_pairs", revision=1)], encodings=[worker.Ability(name="none", revision=1)],
                 data_sets=[worker.DataSet(name=text, sha256=hashlib.sha256(text.encode()).hexdigest(), bytes=1)]),
-            **more), timeout=60)
+            **more), timeout=PATIENCE_S)
 
     def lease(self, number):
         leases = self.call(number, free_slots=1).leases
@@ -40,7 +40,7 @@ class Cast:
         log = text.encode() + b"\n\x00" + b"".join(BROKEN) + b"\n"
         header = self.worker.UploadHeader(attempt=lease.attempt, worker=f"{self.prefix}-{number}", kind="log", step=0, bytes=len(log),
                                           sha256=hashlib.sha256(log).hexdigest(), jobs=[job.id for job in lease.jobs])
-        self.artifacts.Upload(iter([self.worker.UploadRequest(header=header), self.worker.UploadRequest(chunk=log)]), timeout=60)
+        self.artifacts.Upload(iter([self.worker.UploadRequest(header=header), self.worker.UploadRequest(chunk=log)]), timeout=PATIENCE_S)
         report = self.worker.AttemptReport(attempt=lease.attempt, outcome=self.worker.AttemptReport.OUTCOME_FAILED, detail=text, engine=text)
         self.call(number, finished=[report])
 

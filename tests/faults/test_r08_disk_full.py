@@ -67,7 +67,7 @@ def test_a_full_disk_under_the_store(home, fault):
     with small_disk(home) as disk:
         scheduler = Scheduler(home, store=disk / "store.db")
         stub, worker = scheduler.api(), PlayedWorker(scheduler, pack_limit=4)
-        stub.SubmitSweep(sweep("first", 20), timeout=60)
+        stub.SubmitSweep(sweep("first", 20), timeout=harness.PATIENCE_S)
         for number in range(rounds):
             lease = worker.take()
             content = f"weights of round {number}\n".encode() * 1000
@@ -76,7 +76,7 @@ def test_a_full_disk_under_the_store(home, fault):
             # What is in SQLite's log already may leave room for a few more changes.
             errors = []
             for i in range(200):
-                error = refusal(lambda: stub.SubmitSweep(sweep(f"sweep-{number}-{i}", 300), timeout=60))
+                error = refusal(lambda: stub.SubmitSweep(sweep(f"sweep-{number}-{i}", 300), timeout=harness.PATIENCE_S))
                 if error is None:
                     answered.append(f"sweep-{number}-{i}")
                 else:
@@ -93,8 +93,8 @@ def test_a_full_disk_under_the_store(home, fault):
                 refused += 1
             refused += len(errors)
             # It can still be looked at, and says what is wrong with it.
-            assert len(stub.ListSweeps(messages("api").ListSweepsRequest(), timeout=60).sweeps) >= 1
-            until(lambda: refusal(lambda: stub.SubmitSweep(sweep(f"refused-{number}", 300), timeout=60)) is not None
+            assert len(stub.ListSweeps(messages("api").ListSweepsRequest(), timeout=harness.PATIENCE_S).sweeps) >= 1
+            until(lambda: refusal(lambda: stub.SubmitSweep(sweep(f"refused-{number}", 300), timeout=harness.PATIENCE_S)) is not None
                   and "the store takes nothing: the disk is full" in run_cli(home, "status", scheduler=scheduler).out, "the disk is told to be full")
 
             ballast.unlink()
@@ -119,10 +119,10 @@ def test_files_that_a_full_store_could_not_name(home, fault):
         folder = home.path / "artifacts"
         scheduler = Scheduler(home, "--artifacts", folder, store=disk / "store.db")
         stub, worker = scheduler.api(), PlayedWorker(scheduler, pack_limit=4)
-        stub.SubmitSweep(sweep("first", 20), timeout=60)
+        stub.SubmitSweep(sweep("first", 20), timeout=harness.PATIENCE_S)
         lease = worker.take()
         ballast = fill(disk)
-        until(lambda: refusal(lambda: stub.SubmitSweep(sweep("refused", 300), timeout=60)) is not None
+        until(lambda: refusal(lambda: stub.SubmitSweep(sweep("refused", 300), timeout=harness.PATIENCE_S)) is not None
               and "the store takes nothing" in run_cli(home, "status", scheduler=scheduler).out, "the disk is told to be full")
         refused = []
         for step in range(1, 20 * uploads):
@@ -150,7 +150,7 @@ def test_a_full_disk_under_the_files_alone(home, fault):
     with small_disk(home) as disk:
         scheduler = Scheduler(home, "--artifacts", disk / "files")
         stub, worker = scheduler.api(), PlayedWorker(scheduler, pack_limit=4)
-        stub.SubmitSweep(sweep("first", 20), timeout=60)
+        stub.SubmitSweep(sweep("first", 20), timeout=harness.PATIENCE_S)
         told = "no room for files of jobs: cannot "
         for number in range(rounds):
             lease = worker.take()
@@ -193,7 +193,7 @@ def test_a_full_disk_under_a_worker(home, fault):
         assert query(scheduler.store, "SELECT DISTINCT failures FROM jobs") == [(0,)]
 
     plain = Scheduler(home, store="plain.db")
-    plain.api().SubmitSweep(request, timeout=60)
+    plain.api().SubmitSweep(request, timeout=harness.PATIENCE_S)
     worker = Worker(home, plain)
     finish(plain)
     worker.stop()
@@ -202,7 +202,7 @@ def test_a_full_disk_under_a_worker(home, fault):
     with small_disk(home) as disk:
         for number in range(rounds):
             scheduler = Scheduler(home, store=f"store-{number}.db")
-            scheduler.api().SubmitSweep(request, timeout=60)
+            scheduler.api().SubmitSweep(request, timeout=harness.PATIENCE_S)
             (disk / f"state-{number}").mkdir()
             (home.path / f"tight-{number}").symlink_to(disk / f"state-{number}")
             worker = Worker(home, scheduler, "--checkpoint-every-s", "0.05", name=f"tight-{number}")

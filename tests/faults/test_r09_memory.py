@@ -58,7 +58,7 @@ def test_a_trainer_out_of_memory(home, fault):
             name=name, experiment="algorithmic",
             axes=spec.Axes(task=["even_pairs"], encoding=["rope"], learning_rate=[1e-3], seed=[0]),
             model=spec.Model(**model), training=spec.Training(steps=20, batch_size=16, lengths=[10]),
-            evaluation=spec.Evaluation(lengths=[11], examples=8))), timeout=60)
+            evaluation=spec.Evaluation(lengths=[11], examples=8))), timeout=harness.PATIENCE_S)
 
     def ended(name):
         return query(scheduler.store, "SELECT jobs.state, failure FROM jobs JOIN sweep_jobs ON job = jobs.num JOIN sweeps ON sweeps.num = sweep "

@@ -6,7 +6,7 @@ import random
 import grpc
 import pytest
 
-from harness import Scheduler, check_ledger, messages, query, results
+from harness import PATIENCE_S, Scheduler, check_ledger, messages, query, results
 
 
 @pytest.mark.fault("R13", aim="10,000 duplicate submits: one sweep, one answer")
@@ -20,7 +20,7 @@ def test_duplicate_submits_make_one_sweep(home, fault):
     count = fault.size(short=500, full=10_000, long=100_000)
 
     with concurrent.futures.ThreadPoolExecutor(8) as threads:
-        answers = list(threads.map(lambda _: stub.SubmitSweep(request, timeout=60), range(count)))
+        answers = list(threads.map(lambda _: stub.SubmitSweep(request, timeout=PATIENCE_S), range(count)))
 
     assert len({answer.sweep.id for answer in answers}) == 1
     assert query(scheduler.store, "SELECT (SELECT count(*) FROM sweeps), (SELECT count(*) FROM jobs)") == [(1, 6)]
@@ -55,7 +55,7 @@ class Player:
         return self.send(request)
 
     def send(self, request):
-        return self.stub.Synchronize(request, timeout=60)
+        return self.stub.Synchronize(request, timeout=PATIENCE_S)
 
     def refused(self, request):
         """The code with which a call is refused."""
@@ -71,7 +71,7 @@ class Player:
         header = self.w.UploadHeader(attempt=lease.attempt, worker=self.name, kind="weights", jobs=[job.id for job in lease.jobs],
                                      sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
         parts = [self.w.UploadRequest(header=header), self.w.UploadRequest(chunk=content)]
-        return self.artifacts.Upload(iter(parts), timeout=60)
+        return self.artifacts.Upload(iter(parts), timeout=PATIENCE_S)
 
 
 def facts(store):
@@ -84,7 +84,7 @@ def facts(store):
 def submit(scheduler):
     api, spec = messages("api"), messages("spec")
     sweep = spec.SweepSpec(name=SPEC["name"], experiment=SPEC["experiment"], axes=spec.Axes(**SPEC["axes"]))
-    return scheduler.api().SubmitSweep(api.SubmitSweepRequest(spec=sweep), timeout=60)
+    return scheduler.api().SubmitSweep(api.SubmitSweepRequest(spec=sweep), timeout=PATIENCE_S)
 
 
 @pytest.mark.fault("R13", aim="replayed and reordered calls of a worker: the same answer or a refusal, and one effect")
@@ -153,7 +153,7 @@ def test_calls_that_overtake_each_other(home, fault):
             request = player.w.SynchronizeRequest()
             request.CopyFrom(player.sent[-1])
             request.sequence = player.sequence
-            calls.append(player.stub.Synchronize.future(request, timeout=60))
+            calls.append(player.stub.Synchronize.future(request, timeout=PATIENCE_S))
         outcomes = [call.code() for call in calls]
         assert outcomes[-1] == grpc.StatusCode.OK, outcomes
         assert set(outcomes) <= {grpc.StatusCode.OK, grpc.StatusCode.ABORTED}, outcomes

@@ -73,7 +73,7 @@ class Soak:
         api = messages("api")
         request = api.SteerSweepRequest(sweep=self.chance.choice(self.sweeps).stem, action=action, priority=self.chance.randint(0, 3))
         try:
-            self.scheduler.api().SteerSweep(request, timeout=60)
+            self.scheduler.api().SteerSweep(request, timeout=harness.PATIENCE_S)
         except harness.grpc.RpcError as error:
             assert error.code() == harness.grpc.StatusCode.FAILED_PRECONDITION, error
 
@@ -143,7 +143,7 @@ class Soak:
         for file in self.sweeps:
             self.submit_again(file)
             self.scheduler.api().SteerSweep(messages("api").SteerSweepRequest(
-                sweep=file.stem, action=messages("api").SteerSweepRequest.ACTION_RETRY), timeout=60)
+                sweep=file.stem, action=messages("api").SteerSweepRequest.ACTION_RETRY), timeout=harness.PATIENCE_S)
         until(lambda: query(self.scheduler.store, "SELECT count(*) FROM jobs WHERE state NOT IN ('succeeded', 'failed')") == [(0,)],
               "every job has come to its end")
         self.fleet.signal(signal.SIGTERM)

@@ -43,7 +43,7 @@ def test_flipped_bits_in_artifacts(home, fault):
     spec = messages("spec")
     scheduler.api().SubmitSweep(messages("api").SubmitSweepRequest(spec=spec.SweepSpec(
         name="damaged", experiment="algorithmic",
-        axes=spec.Axes(task=["even_pairs"], encoding=["rope"], learning_rate=[1e-4], seed=[0]))), timeout=60)
+        axes=spec.Axes(task=["even_pairs"], encoding=["rope"], learning_rate=[1e-4], seed=[0]))), timeout=harness.PATIENCE_S)
     worker = PlayedWorker(scheduler)
     lease = worker.take()
     content = draw.randbytes(50_000)
@@ -53,7 +53,7 @@ def test_flipped_bits_in_artifacts(home, fault):
 
     def downloaded():
         request = messages("worker").DownloadRequest(sha256=sha256)
-        return b"".join(part.chunk for part in worker.artifacts.Download(request, timeout=60))
+        return b"".join(part.chunk for part in worker.artifacts.Download(request, timeout=harness.PATIENCE_S))
 
     for _ in range(flips):
         damaged = bytearray(content)
@@ -81,7 +81,7 @@ def test_a_run_goes_on_from_the_checkpoint_before(home, fault):
             axes=spec.Axes(task=["even_pairs"], encoding=["rope"], learning_rate=[1e-3], seed=[0, 1]),
             model=spec.Model(layers=1, embedding_dim=32, heads=4, mlp_dim=64),
             training=spec.Training(steps=15_000, batch_size=16, lengths=range(1, 9)),
-            evaluation=spec.Evaluation(lengths=[9, 10], examples=32))), timeout=60)
+            evaluation=spec.Evaluation(lengths=[9, 10], examples=32))), timeout=harness.PATIENCE_S)
         return scheduler
 
     def finish(scheduler):

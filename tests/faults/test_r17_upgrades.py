@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from concurrent import futures
-from harness import BIN, Process, Scheduler, Worker, check_ledger, messages, query
+from harness import BIN, Process, Scheduler, check_ledger, messages, query
 from played_worker import PlayedWorker
 from storage_program import storage_faults
 
@@ -16,7 +16,7 @@ SCHEMAS = pathlib.Path(__file__).parent / "storage" / "schemas"
 
 def newest(home):
     scheduler = Scheduler(home, store="newest.db")
-    info = scheduler.api().GetInfo(messages("api").GetInfoRequest(), timeout=60)
+    info = scheduler.api().GetInfo(messages("api").GetInfoRequest(), timeout=harness.PATIENCE_S)
     scheduler.stop()
     return info.store_version
 
@@ -36,7 +36,7 @@ def test_stores_of_every_past_schema(home, fault):
         assert before and measured[0][0]
 
         scheduler = Scheduler(home, store=store.name)
-        assert scheduler.api().ListSweeps(messages("api").ListSweepsRequest(), timeout=60).sweeps
+        assert scheduler.api().ListSweeps(messages("api").ListSweepsRequest(), timeout=harness.PATIENCE_S).sweeps
         scheduler.stop()
 
         assert query(store, "SELECT id, state, attempt FROM jobs ORDER BY id") == before
@@ -80,11 +80,11 @@ def test_a_newer_store_is_refused(home, fault):
 def test_workers_of_other_versions(home, fault):
     scheduler = Scheduler(home)
     worker = messages("worker")
-    ours = scheduler.api().GetInfo(messages("api").GetInfoRequest(), timeout=60).protocol
+    ours = scheduler.api().GetInfo(messages("api").GetInfoRequest(), timeout=harness.PATIENCE_S).protocol
     for theirs in (0, ours - 1, ours + 1, 1000):
         with pytest.raises(grpc.RpcError) as refused:
             PlayedWorker(scheduler).stub.Synchronize(worker.SynchronizeRequest(protocol=theirs, worker="other", incarnation=1, sequence=1),
-                                                     timeout=60)
+                                                     timeout=harness.PATIENCE_S)
         assert refused.value.code() == grpc.StatusCode.FAILED_PRECONDITION
         assert f"version {theirs} of the protocol" in refused.value.details() and f"version {ours};" in refused.value.details()
     assert query(scheduler.store, "SELECT count(*) FROM workers") == [(0,)]

@@ -2,7 +2,7 @@
 import grpc
 import pytest
 
-from harness import Scheduler, messages
+from harness import PATIENCE_S, Scheduler, messages
 from security import Certificates, bearer, tls_scheduler, token
 
 # Who may call what: read by people before a release, and compared with what the programs say. A new call needs a line.
@@ -51,7 +51,7 @@ def methods():
 
 def outcome(channel, path, metadata):
     """Calls with one empty message, which no call takes for more than a refusal or a look."""
-    call = channel.stream_stream(path)(iter([b""]), metadata=metadata, timeout=20)
+    call = channel.stream_stream(path)(iter([b""]), metadata=metadata, timeout=PATIENCE_S)
     try:
         for _ in call:
             call.cancel()  # It was answered; a watch would go on.

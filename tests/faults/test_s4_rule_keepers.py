@@ -165,7 +165,7 @@ def upload(worker, lease, channel, size, chunk):
 def test_an_upload_as_the_first_call(home, fault):
     size = fault.size(short=100, full=500, long=4000) * _MIB
     scheduler = Scheduler(home, listen="127.0.0.1:0")
-    scheduler.api().SubmitSweep(small_request(), timeout=60)
+    scheduler.api().SubmitSweep(small_request(), timeout=PATIENCE_S)
     worker = PlayedWorker(scheduler, pack_limit=3)
     lease = worker.take()
     for chunk in (64 << 10, 15 * _MIB):
@@ -184,7 +184,7 @@ def test_an_upload_as_the_first_call(home, fault):
 def test_refused_uploads_leave_their_connection(home, fault):
     count = fault.size(short=20, full=100, long=500)
     scheduler = Scheduler(home, listen="127.0.0.1:0")
-    scheduler.api().SubmitSweep(small_request(), timeout=60)
+    scheduler.api().SubmitSweep(small_request(), timeout=PATIENCE_S)
     worker = PlayedWorker(scheduler, pack_limit=3)
     lease = worker.take()
     lease.attempt += 1000  # Nobody's.
@@ -196,7 +196,7 @@ def test_refused_uploads_leave_their_connection(home, fault):
         for thread in threads:
             thread.join()
         assert [end.code() for end in ends] == [grpc.StatusCode.ABORTED] * count, ends
-        messages("api_grpc").LongreachStub(channel).GetInfo(messages("api").GetInfoRequest(), timeout=60)
+        messages("api_grpc").LongreachStub(channel).GetInfo(messages("api").GetInfoRequest(), timeout=PATIENCE_S)
     assert_not_cut(scheduler)
     assert scheduler.stop() == 0
     fault.reached(f"{count} uploads refused at once over one connection, which stands")

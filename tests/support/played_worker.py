@@ -3,7 +3,7 @@ import uuid
 
 import grpc
 
-from harness import messages, query
+from harness import PATIENCE_S, messages, query
 
 PROTOCOL = 1
 
@@ -35,7 +35,7 @@ class PlayedWorker:
         return self.stub.Synchronize(worker.SynchronizeRequest(
             protocol=PROTOCOL, worker=self.id, incarnation=self.incarnation, sequence=self.sequence, abilities=self.abilities(),
             held=[worker.HeldAttempt(attempt=attempt, phase="training") for attempt in held], finished=finished,
-            free_slots=free_slots, leaving=leaving), timeout=60)
+            free_slots=free_slots, leaving=leaving), timeout=PATIENCE_S)
 
     def take(self):
         """A lease, or none when there is no work."""
@@ -55,7 +55,7 @@ class PlayedWorker:
         header = worker.UploadHeader(attempt=lease.attempt, worker=self.id, kind=kind, step=step, sha256=sha256, bytes=len(content),
                                      jobs=[job.id for job in lease.jobs])
         try:
-            self.artifacts.Upload(iter([worker.UploadRequest(header=header), worker.UploadRequest(chunk=content)]), timeout=60)
+            self.artifacts.Upload(iter([worker.UploadRequest(header=header), worker.UploadRequest(chunk=content)]), timeout=PATIENCE_S)
         except grpc.RpcError as error:
             return error.code()
         return None
