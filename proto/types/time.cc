@@ -34,10 +34,6 @@ google::protobuf::Duration ToDuration(microseconds duration) {
   return Split<google::protobuf::Duration>(duration, std::chrono::duration_cast<seconds>(duration));
 }
 
-microseconds FromDuration(const google::protobuf::Duration& duration) {
-  return seconds(duration.seconds()) + std::chrono::duration_cast<microseconds>(nanoseconds(duration.nanos()));
-}
-
 std::string ReadableTime(WallTime time) {
   const auto day = floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);

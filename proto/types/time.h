@@ -14,7 +14,6 @@ google::protobuf::Timestamp ToTimestamp(WallTime time);
 WallTime FromTimestamp(const google::protobuf::Timestamp& timestamp);
 
 google::protobuf::Duration ToDuration(std::chrono::microseconds duration);
-std::chrono::microseconds FromDuration(const google::protobuf::Duration& duration);
 
 // "2026-03-01 12:00:00Z", as the client shows times.
 std::string ReadableTime(WallTime time);

@@ -87,9 +87,6 @@ class Expansion {
   std::vector<Expansion> systems_;  // In their order; a sweep without systems is expanded itself.
 };
 
-// A sweep as one of its systems has it: the system's part in place of the sweep's own, and no systems.
-v1::SweepSpec SweepOfSystem(const v1::SweepSpec& sweep, const v1::System& system);
-
 // The systems of a sweep that was found to be possible, in order of expansion: whose jobs end before which index.
 struct SystemRange {
   std::string name;

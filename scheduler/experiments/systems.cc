@@ -129,8 +129,6 @@ SettingValues SaidSettings(const v1::SweepSpec& sweep, std::span<const std::stri
 
 }  // namespace
 
-v1::SweepSpec SweepOfSystem(const v1::SweepSpec& sweep, const v1::System& system) { return WithSystem(WithoutSystems(sweep), system); }
-
 std::vector<SystemRange> SystemRanges(const v1::SweepSpec& sweep) {
   std::vector<SystemRange> ranges;
   const v1::Axes& axes = sweep.axes();

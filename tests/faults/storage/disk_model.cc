@@ -14,11 +14,6 @@ bool Coin(std::mt19937_64& random, double probability) { return std::uniform_rea
 
 std::string DiskModel::FolderOf(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
-void DiskModel::AddDurable(const std::string& path, int64_t file, std::string content) {
-  files_[file].durable = std::move(content);
-  names_[path] = file;
-}
-
 void DiskModel::AddFolder(const std::string& path) { folders_.push_back(path); }
 
 int64_t DiskModel::Named(const std::string& path) const {

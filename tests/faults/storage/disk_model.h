@@ -18,8 +18,7 @@ namespace longreach::faults {
 
 class DiskModel {
  public:
-  // What was there before the trace, on disk.
-  void AddDurable(const std::string& path, int64_t file, std::string content);
+  // That was there before the trace.
   void AddFolder(const std::string& path);
 
   void Apply(const Step& step);
