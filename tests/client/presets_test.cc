@@ -173,11 +173,13 @@ TEST(PresetsTest, TableB1HasTheOrderAndTheCellsOfThePublishedTable) {
   size_t at = 0;
   for (const std::string& task : file.table.row_order()) {
     for (const std::string& encoding : file.table.column_order()) {
+      ASSERT_LT(at, published.size());
       EXPECT_EQ(published[at].keys.at("task"), task) << at;
       EXPECT_EQ(published[at].keys.at("encoding"), encoding) << at;
       ++at;
     }
   }
+  EXPECT_EQ(at, published.size());
 }
 
 // Systems by the names that the paper's tables have them by; factors of untrained extensions were not published.

@@ -39,8 +39,11 @@ class EngineFixture : public ::testing::Test {
   // On the engine as it is when a worker is made anew here, also after RestartScheduler().
   TestWorker Worker(const std::string& id);
   EngineFixture();
-  // The ledger checks must find nothing, whatever a test did.
-  void TearDown() override { CheckLedger(); }
+  // Whatever a test did, the ledger checks must find nothing, and what it wanted to happen during an event has happened.
+  void TearDown() override {
+    EXPECT_TRUE(during_event_ == nullptr);
+    CheckLedger();
+  }
   void CheckLedger();
 
   // Another engine on the same store, as after kill -9 and a start.

@@ -417,6 +417,7 @@ TEST_F(QueryJobsTest, NamesTheSystemOfAJobInTheSweepThatIsListedAndInAllOfThem) 
   for (const v1::Job& job : listed->jobs()) EXPECT_THAT(job.systems(), ElementsAre(job.steps() == 200 ? "slow" : "quick"));
   request.set_sweep("plain");
   const absl::StatusOr<v1::ListJobsResponse> plain = List(request);
+  ASSERT_TRUE(plain.ok() && plain->jobs_size() > 0) << plain.status();
   for (const v1::Job& job : plain->jobs()) EXPECT_TRUE(job.systems().empty());
   EXPECT_THAT(Get(made.ids.front())->job().systems(), ElementsAre("quick"));
   EXPECT_THAT(Get(made.ids.back())->job().systems(), ElementsAre("other-slow", "slow"));

@@ -302,6 +302,7 @@ TEST(ResultsTableTest, NeitherTheEasiestTaskNorTheLeastEntropyIsTheBest) {
   by_encoding.Add(Done("even_pairs", "rope", 1e-4, 0, 0.9));
   by_encoding.Add(Done("parity_check", "rope", 1e-4, 0, 0.5));
   const v1::Table of_tasks = by_encoding.Build();
+  EXPECT_EQ(of_tasks.cells_size(), 2);
   for (const v1::TableCell& cell : of_tasks.cells()) EXPECT_FALSE(cell.best());
 
   spec = {};

@@ -105,6 +105,7 @@ TEST(TableSideTest, WhichTaskIsEasiestIsNotAskedAmongSeveralAxesEither) {
   AddAll(table);
 
   const v1::Table built = table.Build();
+  EXPECT_GT(built.cells_size(), 0);
   for (const v1::TableCell& cell : built.cells()) EXPECT_FALSE(cell.best());
 }
 

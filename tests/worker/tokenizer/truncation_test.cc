@@ -43,6 +43,7 @@ TEST_F(PromptIdsTest, LongPromptsKeepTheirTwoEndsAndShortOnesAreAsTheyWere) {
 
 TEST_F(PromptIdsTest, PasskeyPromptsOfACellAreEquallyLongAndHoldTheirKeyWhereItBelongs) {
   const std::vector<trainer::PasskeyCell> cells = trainer::PasskeyTasks({.lengths = {400, 800}, .depths = 2, .tests = 3});
+  ASSERT_EQ(cells.size(), 4u);
   for (const trainer::PasskeyCell& cell : cells) {
     std::vector<size_t> sizes;
     for (size_t i = 0; i < cell.keys.size(); ++i) {

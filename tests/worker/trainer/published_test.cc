@@ -106,6 +106,7 @@ TEST_F(PublishedTest, HeadScalesAreTunedWithTheWeightsAsTheyAre) {
   const SafetensorsFile weights = *SafetensorsFile::Open(tuned.weights);
   EXPECT_EQ(weights.entries().size(), 1u);
   const std::vector<float> scales = *weights.Floats("param/attn.scales");
+  EXPECT_FALSE(scales.empty());
   for (const float scale : scales) {
     EXPECT_NE(scale, 1.5f);
     EXPECT_GE(scale, 1.0f);

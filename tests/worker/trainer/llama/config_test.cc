@@ -129,7 +129,9 @@ TEST(LlamaConfigTest, WithoutPositionsOtherReadersRotateByNothing) {
   dropped.replace(dropped.find("\"nope\""), 6, "\"unknown\"");
   const LlamaConfig others = *ParseLlamaConfig(dropped);
   EXPECT_FALSE(others.nope);
-  for (const float frequency : MakeRopeTable(others, 1).frequencies) {
+  const std::vector<float> frequencies = MakeRopeTable(others, 1).frequencies;
+  EXPECT_FALSE(frequencies.empty());
+  for (const float frequency : frequencies) {
     const float angle = frequency * 1e6f;
     EXPECT_EQ(std::cos(angle), 1.0f);
     EXPECT_EQ(1.0f + std::sin(angle), 1.0f);

@@ -24,6 +24,8 @@ TEST(PasskeyTest, PositionsLieInTheRangeOfTheirDepthAndKeysHaveFiveDigits) {
   EXPECT_EQ(cells.back().length, 250);
   for (size_t i = 0; i < cells.size(); ++i) {
     const int64_t interval = cells[i].length / 5, depth = static_cast<int64_t>(i) % 5;
+    ASSERT_EQ(cells[i].positions.size(), 3u);
+    ASSERT_EQ(cells[i].keys.size(), 3u);
     for (const int64_t position : cells[i].positions) {
       EXPECT_GE(position, depth * interval);
       EXPECT_LT(position, (depth + 1) * interval);
