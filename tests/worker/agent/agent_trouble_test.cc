@@ -2,12 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "proto/base/sha256.h"
 #include "tests/worker/agent/one_agent_fixture.h"
@@ -58,9 +56,7 @@ TEST_F(AgentTroubleTest, KeepsTrainingWhileTheSchedulerIsAwayAndHandsInLater) {
 
   scheduler_.GoAway();
   const std::filesystem::path handing_in = folder_.path() / "worker" / "attempts" / "7" / "log.tail";
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!std::filesystem::exists(handing_in) && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-  ASSERT_TRUE(std::filesystem::exists(handing_in)) << "it did not train to the end alone";
+  ASSERT_TRUE(ComesTrue([&] { return std::filesystem::exists(handing_in); })) << "it did not train to the end alone";
   scheduler_.Listen();
 
   EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);

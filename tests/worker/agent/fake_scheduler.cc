@@ -9,15 +9,25 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "proto/base/sha256.h"
 
 namespace longreach::agent {
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kPatience{120};
 
 }  // namespace
+
+bool ComesTrue(const std::function<bool()>& what) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (!what()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
 
 const v1::HeldAttempt* FakeScheduler::Seen::Held(uint64_t attempt) const {
   const auto found = std::find_if(last.held().begin(), last.held().end(),

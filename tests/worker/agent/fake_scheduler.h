@@ -19,6 +19,9 @@
 
 namespace longreach::agent {
 
+// Asks again and again, for as long as these tests wait for anything: far longer than what is waited for takes on a busy machine.
+bool ComesTrue(const std::function<bool()>& what);
+
 class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Service {
  public:
   // What the worker has said and handed in so far.
@@ -68,7 +71,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   void AddFile(const std::string& bytes);
   std::string File(const std::string& sha256);
 
-  // Waits until `what` holds and returns what was seen then; fails the test after a minute.
+  // Waits until `what` holds and returns what was seen then; fails the test after two minutes.
   Seen WaitFor(const std::string& name, const std::function<bool(const Seen&)>& what);
   v1::AttemptReport WaitForReport(uint64_t attempt);
   // For a call that says that this attempt is being trained at this step or later.

@@ -9,10 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "tests/support/temporary_folder.h"
 #include "tests/worker/agent/agent_under_test.h"
@@ -111,8 +109,7 @@ class WorkerProcessTest : public ::testing::Test {
 TEST_F(WorkerProcessTest, ASignalBeforeItsTrainerIsReadyEndsIt) {
   for (const int signal : {SIGTERM, SIGINT}) {
     const std::unique_ptr<WorkerProcess> worker = Start();
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (worker->TrainerPid() == 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    ASSERT_TRUE(ComesTrue([&] { return worker->TrainerPid() != 0; }));
 
     worker->Signal(signal);
 
@@ -170,8 +167,7 @@ TEST_F(WorkerProcessTest, EndsAtOnceAtASecondCtrlC) {
   scheduler_.GoAway();  // So that it has somebody to wait for.
   worker->Signal(SIGINT);
   const std::filesystem::path handing_in = folder_.path() / "worker" / "attempts" / "7" / "log.tail";
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!std::filesystem::exists(handing_in) && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  ASSERT_TRUE(ComesTrue([&] { return std::filesystem::exists(handing_in); }));
 
   worker->Signal(SIGINT);
 
