@@ -1,5 +1,6 @@
 #include "worker/trainer/llama/fits.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -29,7 +30,9 @@ absl::StatusOr<ScaleGrowth> FitScaleGrowth(std::span<const double> best_factor, 
     left += error * error;
     all += (beyond[i] - mean) * (beyond[i] - mean);
   }
-  fit.r2 = all > 0 ? 1 - left / all : 0;
+  // The mean of equal factors may be off by a rounding, and a quotient by the square of that is no number of a fit.
+  const auto [least, most] = std::ranges::minmax(beyond);
+  fit.r2 = least < most ? 1 - left / all : 0;
   return fit;
 }
 

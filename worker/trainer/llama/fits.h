@@ -11,7 +11,7 @@ namespace longreach::trainer {
 
 struct ScaleGrowth {
   double a = 0;   // The best factor at position i is a ln(i / L) + 1.
-  double r2 = 0;  // Against the mean of the factors.
+  double r2 = 0;  // Against the mean of the factors; 0 where these are all the same.
 };
 
 // From the best factor of each position from 0 on, over those from the training length L on. INVALID_ARGUMENT: fewer than two

@@ -102,6 +102,11 @@ TEST(FitsTest, FindTheGrowthThatMadeTheValues) {
   EXPECT_NEAR(FitScaleGrowth(best, 100)->r2, 1, 1e-12);
 }
 
+TEST(FitsTest, HaveNoQualityWhereAllFactorsAreTheSame) {
+  // 0.9 and 1.2 are no sums of few powers of two, so that the mean of as many as here is another number.
+  for (const double factor : {0.9, 1.2}) EXPECT_EQ(FitScaleGrowth(std::vector<double>(64, factor), 16)->r2, 0) << factor;
+}
+
 TEST(FitsTest, RefuseValuesWithoutAFit) {
   const std::vector<double> best = {1, 3};
   EXPECT_FALSE(FitScaleGrowth(best, 1).ok());
