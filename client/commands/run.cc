@@ -9,7 +9,6 @@
 #include "client/commands/measured_table.h"
 #include "client/commands/outcome.h"
 #include "client/commands/parts_output.h"
-#include "client/commands/plan_json.h"
 #include "client/commands/spec_arguments.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
@@ -112,12 +111,9 @@ absl::StatusOr<std::optional<int>> RunCommand::CheckBeforeStore(Session& session
   ASSIGN_OR_RETURN(const std::vector<v1::Plan> plans, PlansBeforeStore(session, /*embed_by_default=*/true, sweeps));
   data_seen_to_ = plans.size() == sweeps.size();
   const InterruptScope interrupt;  // Not of what comes next: there is nothing to keep yet when a scheduler starts.
-  const bool all_done = data_seen_to_ && std::ranges::all_of(plans, NothingIsToRun);
-  if (!all_done) {  // No worker is needed where nothing is left to do.
-    // Before the data, whose import may take long.
-    ASSIGN_OR_RETURN(const std::optional<int> ended, TryWorkerBeforeStore(session, /*embed_by_default=*/true, worker_options_, interrupt));
-    if (ended.has_value()) return ended;
-  }
+  // Before the data, whose import may take long. Where no store is yet there is always something to run.
+  ASSIGN_OR_RETURN(const std::optional<int> ended, TryWorkerBeforeStore(session, /*embed_by_default=*/true, worker_options_, interrupt));
+  if (ended.has_value()) return ended;
   return EnsureAll(session, sweeps, plans, interrupt);
 }
 

@@ -242,15 +242,6 @@ TEST_F(BeforeStoreTest, OfSeveralGpusOneThatAnswersIsEnough) {
   EXPECT_TRUE(std::filesystem::exists(store()));
 }
 
-TEST_F(BeforeStoreTest, WhereNothingIsLeftToDoNoWorkerIsNeeded) {
-  SetScheduler(MakesItsFile());
-  fake_.plan.set_done(fake_.plan.jobs());
-
-  EXPECT_EQ(Run({"run", "table-b1", "--store", store()}).code, kDone);
-
-  EXPECT_TRUE(std::filesystem::exists(store()));
-}
-
 TEST_F(BeforeStoreTest, AMergeOfAStoreThatIsNotThereMakesNone) {
   SetScheduler(Listens());
 

@@ -203,6 +203,7 @@ TEST_F(EmbeddedTest, RunTrainsOnePackAtATimeWhileALargeModelIsOpenInTheStore) {
 
 TEST_F(EmbeddedTest, RunOfAFinishedSweepStartsNoWorker) {
   SetScheduler(Listens());
+  MakeStore();  // Where none is, nothing is done.
   fake_.plan.set_done(fake_.plan.jobs());
   const Outcome outcome = Run({"run", "table-b1", "--store", store()});
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
