@@ -424,10 +424,15 @@ class Compare final : public Command {
       else if (format == Format::kLatex) session.out() << "% note: " << Printable(note) << "\n";
       else session.Say("note: " + note);
     }
-    if (groups.empty()) {
-      session.Say(fmt::format("no job of '{}' has a partner in '{}' with {}: 'longreach results SWEEP --jobs --metric {}{}' lists the values of each",
-                              Printable(comparison.names[0]), Printable(comparison.names[1]), metric_, metric_, WhereFlags(session)));
-    }
+    if (groups.empty()) session.Say(NoPairs(session, comparison));
+  }
+
+  // With the commands that show what there is in the place of pairs.
+  std::string NoPairs(Session& session, const Comparison& comparison) const {
+    const auto values_of = [&](const Side& side) { return fmt::format("'longreach results {} --jobs --metric {}{}'", ShortId(side.sweep), metric_, WhereFlags(session)); };
+    const auto& [first, second] = comparison.sides;
+    const std::string look = first.sweep == second.sweep ? values_of(first) + " lists" : fmt::format("{} and {} list", values_of(first), values_of(second));
+    return fmt::format("no job of '{}' has a partner in '{}' with {}: {} the values of each", Printable(comparison.names[0]), Printable(comparison.names[1]), metric_, look);
   }
 
   std::string first_;

@@ -175,6 +175,15 @@ TEST_F(CompareTest, WhatOneSideHasSeveralOfIsNamed) {
   EXPECT_THAT(outcome.err, HasSubstr("note: 1 job of plain without a partner"));
 }
 
+TEST_F(CompareTest, WhereThereAreNoPairsCommandsThatShowTheValuesNameTheSweeps) {
+  const std::string where = " --jobs --metric accuracy --scheduler " + scheduler_.address() + "'";
+  EXPECT_THAT(Compared().err, HasSubstr("no job of 'plain' has a partner in 'randomized' with accuracy: 'longreach results aaaaaaaa" + where + " lists the values of each\n"));
+
+  v1::Sweep& other = scheduler_.other_sweeps.emplace_back(scheduler_.sweep);
+  other.set_id(std::string(64, 'c'));
+  EXPECT_THAT(Run({"compare", "last", other.id()}).err, HasSubstr("'longreach results aaaaaaaa" + where + " and 'longreach results cccccccc" + where + " list the values of each\n"));
+}
+
 TEST_F(CompareTest, WhatOnlyLeavesIsSaidAsTablesSayIt) {
   AddPairs("even_pairs", 0.5, {0.1, 0.12});
   EXPECT_THAT(Compared({"--only", "seed=0,2..4", "--only", "task=even_pairs"}).err, StartsWith("note: only jobs with seed 0 or 2 to 4\nnote: only jobs with task even_pairs\n"));
