@@ -25,13 +25,16 @@ using Levels = std::vector<Level>;
 
 constexpr const char* kTokenVariable = "LONGREACH_TOKEN";
 
+std::string FlagOf(std::string_view name) {
+  std::string flag = fmt::format("--{}", name);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
 SettingValues FromFlags(const GlobalFlags& flags) {
   SettingValues values;
   const auto add = [&values](const char* name, const std::optional<std::string>& value) {
-    if (!value.has_value()) return;
-    std::string flag = fmt::format("--{}", name);
-    std::ranges::replace(flag, '_', '-');
-    values[name] = {*value, flag};
+    if (value.has_value()) values[name] = {*value, FlagOf(name)};
   };
   add(kContextSetting, flags.context);
   add("scheduler", flags.scheduler);
@@ -231,6 +234,18 @@ void ApplyCredentials(const Levels& levels, const Environment& environment, Sett
   settings.in_force.push_back(std::move(shown));
 }
 
+// Also of what was typed beside it, as the dashboard types all that holds.
+void NoteWhatContextSays(const Environment& environment, Settings& settings) {
+  if (!settings.context_by_flag) return;
+  const auto& contexts = settings.config_file.contexts;
+  const auto chosen = std::ranges::find(contexts, settings.context, [](const auto& one) { return one.first; });
+  for (const auto& [name, said] : chosen->second) {
+    const absl::StatusOr<std::string> meant = name == "scheduler" ? NormalAddress(said) : FromHome(said.text, environment);
+    const auto holds = std::ranges::find(settings.in_force, name, &SettingInForce::name);
+    if (holds != settings.in_force.end() && meant.ok() && *meant == holds->value) settings.said_by_context.insert(FlagOf(name));
+  }
+}
+
 // What has no place in the config file.
 void NoteOthers(const GlobalFlags& flags, const Environment& environment, Settings& settings) {
   settings.in_force.push_back({.name = "quiet", .value = flags.quiet ? "true" : "false", .source = flags.quiet ? "--quiet" : kDefaultSource});
@@ -254,6 +269,7 @@ absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environ
   settings.in_force.push_back(InForce(levels, "output", std::string(FormatName(settings.format))));
   RETURN_IF_ERROR(ApplyColor(levels, environment, settings));
   ApplyCredentials(levels, environment, settings);
+  NoteWhatContextSays(environment, settings);
   NoteOthers(flags, environment, settings);
   return settings;
 }

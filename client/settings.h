@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ inline constexpr const char* kSecretIsSet = "set";
 struct Settings {
   std::string context;  // Empty: none.
   bool context_by_flag = false;
+  // Of one that was typed: the flags that would say what it says, where that holds. Its name finds it again.
+  std::set<std::string> said_by_context = {};
   // host:port or unix:PATH.
   std::string scheduler = kDefaultScheduler;
   // Somebody named a scheduler (or a store); otherwise `run` and `plan` bring their own.

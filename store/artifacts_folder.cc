@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/shell_word.h"
 #include "store/artifact_files.h"
 #include "store/database_file.h"
 #include "store/identity.h"
@@ -94,7 +95,7 @@ absl::StatusOr<std::filesystem::path> FollowRow(const std::filesystem::path& nam
       fmt::format("the artifacts of the store '{}' are in '{}', {} Start 'longreach-scheduler --store {} --artifacts FOLDER' once with the folder that they are in now, "
                   "or put that beside the store as '{}'",
                   store.string(), named.string(),
-                  is_of_another ? fmt::format("which belongs to the store '{}'.", note.owner) : "where no folder of this store is now: is its disk mounted?", store.string(),
+                  is_of_another ? fmt::format("which belongs to the store '{}'.", note.owner) : "where no folder of this store is now: is its disk mounted?", ShellWord(store.string()),
                   FolderBeside(store).string()));
 }
 

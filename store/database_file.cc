@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/shell_word.h"
+
 namespace longreach::store {
 
 bool IsEmpty(const std::filesystem::path& file) {
@@ -58,8 +60,8 @@ absl::Status RefuseWhatMayNotBeWritten(const std::filesystem::path& file) {
 absl::Status MayNotBeWritten(const std::filesystem::path& file, const std::string& why) {
   return absl::PermissionDeniedError(
       fmt::format("the store '{0}' may not be written by this user ({1}): commands that only look read it all the same; to change it, ask its owner, or take all that is in it over into "
-                  "a store of your own with 'longreach store merge {0} --store FILE'",
-                  file.string(), why));
+                  "a store of your own with 'longreach store merge {2} --store FILE'",
+                  file.string(), why, ShellWord(file.string())));
 }
 
 }  // namespace longreach::store

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "proto/base/shell_word.h"
 #include "store/artifacts_folder.h"
 #include "store/database_file.h"
 #include "store/file_lock.h"
@@ -41,7 +42,7 @@ absl::Status HeldElsewhere(const absl::Status& refused, const std::filesystem::p
   absl::Status held = absl::FailedPreconditionError(
       fmt::format("the store '{}' is held by another scheduler{}, and is merged while nobody has it open; stop that one, or merge a copy that it writes, which has all results but no files: "
                   "'longreach store backup FILE{}'",
-                  file.string(), at.empty() ? "" : ", at " + at, at.empty() ? "" : " --scheduler " + at));
+                  file.string(), at.empty() ? "" : ", at " + at, at.empty() ? "" : " --scheduler " + ShellWord(at)));
   held.SetPayload(kHeldAt, *address);
   if (const auto soon_free = refused.GetPayload(kSoonFree); soon_free.has_value()) held.SetPayload(kSoonFree, *soon_free);
   return held;
@@ -92,7 +93,7 @@ absl::StatusOr<MergeSource> MergeSource::OpenUnread(const std::filesystem::path&
     return absl::FailedPreconditionError(
         version == 0 ? fmt::format("'{}' is empty: there is nothing to merge", file.string())
                      : fmt::format("'{}' has store version {}, this one {}; run 'longreach store migrate --store {}' first",
-                                   file.string(), version, SchemaVersion(), file.string()));
+                                   file.string(), version, SchemaVersion(), ShellWord(file.string())));
   }
   if (folder.empty()) {
     ASSIGN_OR_RETURN(folder, FolderToRead(real, *impl->db));
@@ -112,8 +113,9 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
   ASSIGN_OR_RETURN(const CheckReport report, read);
   if (!report.violations.empty()) {
     return absl::DataLossError(fmt::format("'{0}' is not sound, nothing was merged: {1}{2}; merge a copy of it from before, or run again here what it has\n"
-                                           "'longreach store check --store {0}' says what is at stake",
-                                           file.string(), report.violations[0], report.violations.size() > 1 ? fmt::format(" (and {} more)", report.violations.size() - 1) : ""));
+                                           "'longreach store check --store {3}' says what is at stake",
+                                           file.string(), report.violations[0], report.violations.size() > 1 ? fmt::format(" (and {} more)", report.violations.size() - 1) : "",
+                                           ShellWord(file.string())));
   }
   source.StopWith(stop);
   return source;

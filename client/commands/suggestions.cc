@@ -27,17 +27,6 @@ std::string ContextFlag(const Settings& settings) { return settings.context_by_f
 
 }  // namespace
 
-std::string ShellWord(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
-  constexpr std::string_view kReadInDoubleQuotes = "\"$`\\!";  // By a shell; at its prompt '!' too.
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) return std::string(text);
-  if (text.find_first_of(kReadInDoubleQuotes) == std::string_view::npos) return fmt::format("\"{}\"", text);
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::vector<std::pair<std::string_view, std::string>> CredentialFlags(const Settings& settings) {
   const access::CredentialFiles& files = settings.credentials;
   std::vector<std::pair<std::string_view, std::string>> flags = {{"--ca", files.ca}, {"--certificate", files.certificate}, {"--key", files.key}};
@@ -47,20 +36,23 @@ std::vector<std::pair<std::string_view, std::string>> CredentialFlags(const Sett
 }
 
 std::string WhereFlags(const Settings& settings) {
-  const std::string context = ContextFlag(settings);
-  if (!settings.store.empty()) return context + " --store " + ShellWord(settings.store);
+  if (!settings.store.empty()) return " --store " + ShellWord(settings.store);
+  std::string flags = ContextFlag(settings);
   // A scheduler named by the environment or the config file is found again without a flag, but a flag does
   // no harm.
-  if (!settings.scheduler_named) return context;
-  std::string flags = context + " --scheduler " + ShellWord(settings.scheduler);
-  for (const auto& [name, value] : CredentialFlags(settings)) flags += fmt::format(" {} {}", name, ShellWord(value));
+  if (!settings.scheduler_named) return flags;
+  const auto add = [&](std::string_view flag, const std::string& value) {
+    if (!settings.said_by_context.contains(std::string(flag))) flags += fmt::format(" {} {}", flag, ShellWord(value));
+  };
+  add("--scheduler", settings.scheduler);
+  for (const auto& [flag, value] : CredentialFlags(settings)) add(flag, value);
   return flags;
 }
 
 std::string WhereFlags(Session& session) {
   // One that is not there yet was looked into as an empty one in memory.
   const bool on_disk = !session.store().empty() && session.store() != ":memory:";
-  return on_disk ? ContextFlag(session.settings()) + " --store " + ShellWord(session.store()) : WhereFlags(session.settings());
+  return on_disk ? " --store " + ShellWord(session.store()) : WhereFlags(session.settings());
 }
 
 std::string WorkerToStart(const Settings& settings) {

@@ -9,11 +9,9 @@
 #include "client/session.h"
 #include "client/spec/spec_reader.h"
 #include "longreach/v1/api.pb.h"
+#include "proto/base/shell_word.h"
 
 namespace longreach::client {
-
-// 'text' as one word for a POSIX shell. What needs quotes gets double ones where they do, since sentences tell commands within single ones.
-std::string ShellWord(std::string_view text);
 
 // "longreach run table-b1 --set training.steps=2", for the shell, with WhereFlags(): what to type to get the same again. Before it "... | " where
 // the sweep came through a pipe.
@@ -25,7 +23,8 @@ std::string RepeatCommand(Session& session, const v1::Job& job);
 // What a scheduler is shown, as options. A token of the environment is found there again, and wins over a file.
 std::vector<std::pair<std::string_view, std::string>> CredentialFlags(const Settings& settings);
 
-// " --store FILE" or " --scheduler ADDR" with credentials, where the settings name one: what a suggested command needs.
+// " --store FILE" or " --scheduler ADDR" with credentials, where the settings name one: what a suggested command needs. Of a context that was typed its name stands
+// for all that it says.
 std::string WhereFlags(const Settings& settings);
 // The same of a session, which may have found a store that nobody named.
 std::string WhereFlags(Session& session);

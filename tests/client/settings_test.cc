@@ -244,6 +244,22 @@ TEST_F(ContextTest, ItsFlagWinsOverItsVariableAndThatOverTheFile) {
   EXPECT_TRUE(by_flag->place_by_flag) << "the context that was typed names it";
 }
 
+TEST_F(ContextTest, WhatOneThatWasTypedSaysIsKnownWhereItHolds) {
+  WriteConfig(kTwo);
+  const auto said = [this](const GlobalFlags& flags, const std::map<std::string, std::string>& variables = {}) {
+    std::map<std::string, std::string> all = variables;
+    all["HOME"] = home();
+    return Resolve(flags, all)->said_by_context;
+  };
+  EXPECT_THAT(said(Typed("cluster")), ::testing::ElementsAre("--ca", "--scheduler", "--token-file"));
+  EXPECT_THAT(said(Typed("laptop")), ::testing::ElementsAre("--store"));
+  EXPECT_THAT(said({}, {{"LONGREACH_CONTEXT", "cluster"}}), ::testing::IsEmpty()) << "another may hold where a command is typed";
+  GlobalFlags flags = Typed("cluster");
+  flags.scheduler = "other:3";
+  flags.ca = home() + "/ca.crt";
+  EXPECT_THAT(said(flags), ::testing::ElementsAre("--ca", "--token-file")) << "the same is typed beside it";
+}
+
 TEST_F(ContextTest, ASingleFlagWinsOverAnyContext) {
   WriteConfig(kTwo);
   GlobalFlags flags = Typed("cluster");

@@ -5,32 +5,12 @@
 namespace longreach::client {
 namespace {
 
-TEST(SuggestionsTest, AWordThatNeedsNoQuotesGetsNone) {
-  EXPECT_EQ(ShellWord("encoding=rope,rope:randomized"), "encoding=rope,rope:randomized");
-  EXPECT_EQ(ShellWord("/srv/longreach/b1.db"), "/srv/longreach/b1.db");
-}
-
-// A sentence tells the command within single quotes; others inside would end them.
-TEST(SuggestionsTest, AWordWithinACommandHasDoubleQuotes) {
-  EXPECT_EQ(ShellWord("my runs/b1.db"), "\"my runs/b1.db\"");
-  EXPECT_EQ(ShellWord("it's mine.db"), "\"it's mine.db\"");
-  EXPECT_EQ(ShellWord("~/b1.db"), "\"~/b1.db\"");
-  EXPECT_EQ(ShellWord(""), "\"\"");
+TEST(SuggestionsTest, WordsThatNeedQuotesHaveThem) {
   EXPECT_EQ(RunLine({.spec = "my sweep.yaml", .overrides = {"name=a b"}}, " --store b1.db"), "longreach run \"my sweep.yaml\" --set \"name=a b\" --store b1.db");
 }
 
 TEST(SuggestionsTest, AFileWhoseNameBeginsWithADashIsNotTakenForAnOption) {
   EXPECT_EQ(RunLine({.spec = "-mine.yaml", .overrides = {}}, ""), "longreach run ./-mine.yaml");
-}
-
-// A shell reads them there: a name may not become a command.
-TEST(SuggestionsTest, AWordOfWhichAShellReadsMoreHasSingleQuotes) {
-  EXPECT_EQ(ShellWord("a $(rm b)"), "'a $(rm b)'");
-  EXPECT_EQ(ShellWord("a `rm b`"), "'a `rm b`'");
-  EXPECT_EQ(ShellWord("a \"b\""), "'a \"b\"'");
-  EXPECT_EQ(ShellWord("a\\b"), "'a\\b'");
-  EXPECT_EQ(ShellWord("a!b"), "'a!b'");
-  EXPECT_EQ(ShellWord("it's $b"), "'it'\\''s $b'");
 }
 
 // As the dashboard asks: the address is that of a moment.
@@ -54,12 +34,33 @@ TEST(SuggestionsTest, AContextThatWasTypedIsPartOfTheCommand) {
   Settings settings;
   settings.scheduler = "head:7070";
   settings.scheduler_named = true;
+  settings.credentials.ca = "my certs/ca.crt";
   settings.context = "cluster";
-  EXPECT_EQ(WhereFlags(settings), " --scheduler head:7070") << "it is found again";
+  EXPECT_EQ(WhereFlags(settings), " --scheduler head:7070 --ca \"my certs/ca.crt\"") << "it is found again";
   settings.context_by_flag = true;
-  EXPECT_EQ(WhereFlags(settings), " --context cluster --scheduler head:7070");
-  settings.store = "b1.db";
-  EXPECT_EQ(WhereFlags(settings), " --context cluster --store b1.db");
+  EXPECT_EQ(WhereFlags(settings), " --context cluster --scheduler head:7070 --ca \"my certs/ca.crt\"");
+}
+
+TEST(SuggestionsTest, WhatAContextSaysIsNotSaidAgainBesideIt) {
+  Settings settings;
+  settings.scheduler = "head:7070";
+  settings.scheduler_named = true;
+  settings.credentials.ca = "ca.crt";
+  settings.credentials.token_file = "mine.token";
+  settings.context = "cluster";
+  settings.context_by_flag = true;
+  settings.said_by_context = {"--scheduler", "--ca"};
+
+  EXPECT_EQ(WhereFlags(settings), " --context cluster --token-file mine.token");
+}
+
+// Whatever context holds, a store that is typed is the one that is opened, and takes no credentials.
+TEST(SuggestionsTest, OfAStoreNoContextIsPartOfTheCommand) {
+  Settings settings;
+  settings.context = "laptop";
+  settings.context_by_flag = true;
+  settings.store = "my runs/b1.db";
+  EXPECT_EQ(WhereFlags(settings), " --store \"my runs/b1.db\"");
 }
 
 }  // namespace

@@ -84,3 +84,50 @@ def test_a_context_that_is_not_there_is_refused_with_those_that_are(home):
     assert refused.code == 2 and "--context: there is no context 'clutser'" in refused.err, refused
     assert "did you mean 'cluster'?" in refused.err and "laptop, cluster" in refused.err, refused
     assert not (home.path / "b1.db").exists()
+
+
+def suggested(text):
+    """The commands of a text, as somebody copies them."""
+    return re.findall(r"'(longreach [^']*)'", text)
+
+
+def typed(home, command):
+    """In a shell, by somebody whose programs are on the PATH."""
+    environment = {**home.environment(), "PATH": f"{BIN}:/usr/bin:/bin"}
+    return harness.Finished(subprocess.run(["sh", "-c", command], env=environment, cwd=home.path, capture_output=True, text=True, timeout=harness.PATIENCE_S))
+
+
+def test_a_command_that_is_suggested_names_the_context_or_the_place_and_works_when_typed(home):
+    certificates = Certificates(home)
+    cluster = tls_scheduler(home, certificates)
+    files = {name: home.path / "my files" / name for name in ("ca.crt", "client.crt", "client.key")}
+    files["ca.crt"].parent.mkdir()
+    for name, file in files.items():
+        file.write_bytes(Path(certificates[name]).read_bytes())
+        file.chmod(0o600)
+    credentials = {"ca": files["ca.crt"], "certificate": files["client.crt"], "key": files["client.key"]}
+    write_config(home, f"""context: laptop
+contexts:
+  laptop:
+    store: mine.db
+  cluster:
+    scheduler: {cluster.address}
+""" + "".join(f"    {name}: {file}\n" for name, file in credentials.items()))
+    by_flags = ["--scheduler", cluster.address, *(word for name, file in credentials.items() for word in (f"--{name}", file))]
+    by_context, by_store = ["--context", "cluster"], ["--store", "my files/b 1.db"]
+    created = client(home, "run", "noop", "--set", "name=local", "--set", "seed=1", *by_store)
+    assert created.code == 0, created
+    for place, first in ((by_context, "one"), (by_flags, "two"), (by_store, "three")):
+        submitted = client(home, "submit", "noop", "--set", f"name={first}", "--set", "seed=0", *place)
+        paused = client(home, "pause", first, *place)
+        assert submitted.code == 0 and paused.code == 0, (submitted, paused)
+        jobs = client(home, "jobs", first, "-o", "json", *place)
+        assert jobs.code == 0, jobs
+        why = client(home, "explain", jobs.json()["jobs"][0]["id"], *place)
+        commands = suggested(why.out)
+        assert [command.split()[1] for command in commands] == ["resume"], why
+        for command in commands:
+            assert ("--context" in command) == (place is by_context), command
+            assert ("--scheduler" in command) == (place is by_flags), command
+            again = typed(home, command)
+            assert again.code == 0, (command, again)

@@ -124,6 +124,10 @@ TEST_F(MergeTest, AStoreThatIsHeldForeignNewerOrAbsentIsRefused) {
   ASSERT_OK(theirs_->db().Execute("PRAGMA user_version = 999"));
   theirs_.reset();
   EXPECT_EQ(MergeSource::Open(folder_ / "theirs.db").status().code(), absl::StatusCode::kFailedPrecondition) << "newer";
+  const std::filesystem::path moved = folder_ / "their own.db";
+  std::filesystem::rename(folder_ / "theirs.db", moved);
+  EXPECT_OK(sql::Connection::Open(moved, sql::Mode::kReadWrite)->Execute("PRAGMA user_version = 3"));
+  EXPECT_THAT(std::string(MergeSource::Open(moved).status().message()), HasSubstr("'longreach store migrate --store \"" + moved.string() + "\"'")) << "older";
 }
 
 TEST_F(MergeTest, AStoreThatContradictsItselfIsRefused) {
