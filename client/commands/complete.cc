@@ -97,6 +97,8 @@ class Completer {
     const std::string current = words.empty() ? "" : words.back();
     if (waiting != nullptr) {
       OfferValues(*app, *waiting, current);
+    } else if (const size_t equals = current.find('='); current.starts_with("--") && equals != std::string::npos) {
+      OfferValuesInWord(*app, current.substr(0, equals), current.substr(equals + 1));
     } else if (current.starts_with('-')) {
       OfferOptions(*app);
     } else if (!Children(*app).empty()) {
@@ -158,6 +160,16 @@ class Completer {
     // The best of what jobs have is chosen, where rows and columns may be of their values too: lengths and slices.
     OfferAll({kPairAxes.begin(), kPairAxes.end()});
     OfferAll(SettingPaths());
+  }
+
+  // "--only=task=": an option and its value in one word.
+  void OfferValuesInWord(const CLI::App& app, const std::string& name, const std::string& current) {
+    const CLI::Option* option = FindOption(app, name);
+    if (option == nullptr || option->get_items_expected_max() == 0) return;
+    OfferValues(app, *option, current);
+    for (std::string& line : lines_) {
+      if (line != ":files") line.insert(0, name + "=");
+    }
   }
 
   void OfferOnly(const CLI::App& app, const std::string& current) {

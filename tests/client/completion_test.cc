@@ -52,6 +52,15 @@ TEST(CompletionTest, OffersSubcommandsOptionsAndTheirValues) {
   EXPECT_THAT(Offered({"jobs", "last", "--state", ""}), AllOf(Contains("running"), Not(Contains("leased"))));
 }
 
+TEST(CompletionTest, OffersTheValuesOfAnOptionThatIsInOneWordWithThem) {
+  EXPECT_THAT(Offered({"results", "--aggregate=m"}), ElementsAre("--aggregate=max", "--aggregate=min", "--aggregate=mean", "--aggregate=median"));
+  EXPECT_THAT(Offered({"results", "--aggregate=", "last"}), Not(Contains(HasSubstr("--aggregate")))) << "whose word is over";
+  EXPECT_THAT(Offered({"run", "table-b1", "--set=encoding=ro"}), ElementsAre("--set=encoding=rope", "--set=encoding=rope:randomized"));
+  EXPECT_THAT(Offered({"sweeps", "--store="}), ElementsAre(":files"));
+  EXPECT_THAT(Offered({"sweeps", "--quiet="}), IsEmpty()) << "it takes none";
+  EXPECT_THAT(Offered({"sweeps", "--nothing="}), IsEmpty());
+}
+
 // Lengths and slices, which tables have as rows, are not of jobs: the options below refuse them.
 TEST(CompletionTest, OffersTheAxesThatAnOptionTakes) {
   EXPECT_THAT(Offered({"results", "--rows", "l"}), ElementsAre("layer", "learning_rate", "length", "longbench_task"));
@@ -152,6 +161,7 @@ TEST_F(ChoicesCompletionTest, OffersWhatTheSweepOfTheLineHas) {
     EXPECT_THAT(OfSweep({command, "table-b1", "--only", "t"}), ElementsAre("task=")) << command;
     EXPECT_THAT(OfSweep({command, "table-b1", "--only", "task="}), ElementsAre("task=even_pairs", "task=parity_check")) << command;
     EXPECT_THAT(OfSweep({command, "table-b1", "--only", "seed=3", "--only", "task=p"}), ElementsAre("task=parity_check")) << command;
+    EXPECT_THAT(OfSweep({command, "table-b1", "--only=seed=3", "--only=task=p"}), ElementsAre("--only=task=parity_check")) << command;
   }
   EXPECT_THAT(OfSweep({"results", std::string(64, 'c'), "--only", "task="}), ElementsAre("task=bucket_sort"));
   EXPECT_THAT(OfSweep({"results", "table-b1", "--only", "encoding=rope,"}), ElementsAre("encoding=rope,rope:randomized"));
@@ -233,6 +243,7 @@ TEST(CompletionTest, OffersTheContextsOfTheConfigFileWithTheirPlaces) {
 
   EXPECT_EQ(RunCommandLine({"__complete", "--", "sweeps", "--context", ""}, variables).out, "laptop\t~/b1.db\ncluster\thead\nplain\n");
   EXPECT_EQ(RunCommandLine({"__complete", "--", "--context", "c"}, variables).out, "cluster\thead\n");
+  EXPECT_EQ(RunCommandLine({"__complete", "--", "--context=c"}, variables).out, "--context=cluster\thead\n");
 }
 
 TEST(CompletionTest, AsksTheSchedulerThatTheWordsSoFarName) {

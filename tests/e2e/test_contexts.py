@@ -131,3 +131,27 @@ contexts:
             assert ("--scheduler" in command) == (place is by_flags), command
             again = typed(home, command)
             assert again.code == 0, (command, again)
+
+
+def completed_by_bash(home, *words):
+    """What bash puts in the place of the last of these words, into which it has cut a line: it cuts at '=', which is a word of its own."""
+    line = " ".join(words).replace(" = ", "=").replace(" =", "=")
+    script = ('source <(longreach completion bash); COMP_LINE=$1; COMP_POINT=${#COMP_LINE}; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+              '_longreach; printf "%s\\n" "${COMPREPLY[@]}"')
+    environment = {**home.environment(), "PATH": f"{BIN}:/usr/bin:/bin"}
+    ended = harness.Finished(subprocess.run(["bash", "-c", script, "bash", line, *words], env=environment, cwd=home.path, capture_output=True, text=True,
+                                            timeout=harness.PATIENCE_S))
+    assert ended.code == 0 and ended.err == "", ended
+    return ended.out.split()
+
+
+def test_bash_completes_the_value_of_an_option_in_one_word_with_it(home):
+    write_config(home, "contexts:\n  laptop: {store: b1.db}\n  cluster: {scheduler: head}\n")
+    made = client(home, "run", "noop", "--set", "task=even_pairs,parity_check", "--set", "seed=0", "--store", "b1.db")
+    assert made.code == 0, made
+    line = ["longreach", "results", "last", "--context", "laptop", "--only"]
+    assert completed_by_bash(home, "longreach", "sweeps", "--context", "=", "l") == ["laptop"]
+    assert completed_by_bash(home, *line, "=", "task", "=") == ["even_pairs", "parity_check"]
+    assert completed_by_bash(home, *line, "=", "task", "=", "p") == ["parity_check"]
+    assert completed_by_bash(home, "longreach", "results", "last", "--context", "=", "laptop", "--only", "task", "=", "p") == ["parity_check"], "as in two words"
+    assert sorted(completed_by_bash(home, "longreach", "sweeps", "--store", "=", "b1")) == sorted(path.name for path in home.path.glob("b1*"))
