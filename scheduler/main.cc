@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "proto/base/build_info.h"
+#include "proto/base/man_page.h"
 #include "proto/base/parse_errors.h"
 #include "proto/base/text.h"
 #include "scheduler/service/access/refusals.h"
@@ -157,6 +158,7 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   app.add_option("--renew-every-s", line.renew_every_s, "How often workers are asked to call")->check(CLI::Range(0.05, 28800.0))->capture_default_str();
   app.set_version_flag("--version", BuildDescription());
+  AddManFlag(app, {"longreach", "longreach-worker"});
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "A file of these options, one a line: listen = \"0.0.0.0:7070\"");
   app.footer("The environment names what the command line does not: LONGREACH_LISTEN, LONGREACH_SERVER_CERTIFICATE, LONGREACH_SERVER_KEY,\n"

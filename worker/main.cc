@@ -6,6 +6,7 @@
 #include <string>
 
 #include "proto/base/build_info.h"
+#include "proto/base/man_page.h"
 #include "proto/base/parse_errors.h"
 #include "worker/agent/child.h"
 #include "worker/bench_command.h"
@@ -29,6 +30,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Trains the jobs that a Longreach scheduler leases to it.");
   app.name("longreach-worker");
   app.set_version_flag("--version", longreach::BuildDescription());
+  longreach::AddManFlag(app, {"longreach", "longreach-scheduler"});
   app.require_subcommand(1);
   const longreach::RunCommand run(app);
   const longreach::BenchCommand bench(app);

@@ -1,7 +1,14 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "client/app.h"
 #include "client/commands/command.h"
+#include "client/errors.h"
+#include "client/new_file.h"
+#include "client/output/text.h"
+#include "proto/base/man_page.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -44,19 +51,47 @@ std::string Reference(const CLI::App& root) {
   return out;
 }
 
+// Into `folder`, a file for each page, in place of those that are there.
+absl::Status WriteManPages(const std::filesystem::path& folder, const CLI::App& root) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot make the folder {}: {}", Printable(folder.string()), error.message()),
+                 "name another with --man");
+  }
+  for (const ManPage& page : ManPagesOf(root, {"longreach-scheduler", "longreach-worker"})) {
+    const std::filesystem::path file = folder / (page.name + ".1");
+    std::filesystem::remove(file, error);  // Where that fails, the next line says so.
+    RETURN_IF_ERROR(WriteNewFileForAll(file, page.text));
+  }
+  return absl::OkStatus();
+}
+
 class ReferenceCommand final : public Command {
  public:
   CommandInfo Info() const override {
     return {.group = kGroupMaintain,
             .summary = "Print the reference of all commands as Markdown",
             .details = "",
-            .examples = "longreach reference > docs/reference/cli.md",
+            .examples = "longreach reference > docs/reference/cli.md\n"
+                        "longreach reference --man /usr/local/share/man/man1",
             .hidden = true};
   }
+  void AddOptions(CLI::App& app) override {
+    app.add_option("--man", man_folder_, "Write the manual pages into this folder instead: one of the program, and one of each command")->type_name("DIR");
+  }
   absl::StatusOr<int> Run(Session& session) override {
-    session.out() << Reference(BuildApp()->root);
+    const std::unique_ptr<AppTree> tree = BuildApp();
+    if (man_folder_.empty()) {
+      session.out() << Reference(tree->root);
+    } else {
+      RETURN_IF_ERROR(WriteManPages(man_folder_, tree->root));
+    }
     return kDone;
   }
+
+ private:
+  std::string man_folder_;
 };
 
 }  // namespace

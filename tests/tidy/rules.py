@@ -40,7 +40,7 @@ EXTERNAL = {
     "png.h": ["client", "worker/data"],
     "minizip/": ["worker/data", "tests"],
     "yaml-cpp/": ["client", "tests"],
-    "CLI/": ["client", "scheduler/.", "worker/.", "tests"],
+    "CLI/": ["proto/base", "client", "scheduler/.", "worker/.", "tests"],
     "nlohmann/": ["proto/base", "client", "worker/trainer", "worker/data", "worker/agent", "worker/.", "tests"],
     "boost/": ["client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"],
     "grpc/": ["proto/access", "client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests", "tests/support/tsan"],
