@@ -1,4 +1,4 @@
-# cmake --install FOLDER --prefix /opt/longreach [--component scheduler|client|worker]: the programs, and beside the
+# cmake --install FOLDER --prefix /opt/longreach [--component scheduler|client|worker]: the programs with their manual pages, and beside the
 # worker, in lib/, the five files of LibTorch that it needs on a CPU.
 foreach(component client scheduler worker)
   set(program longreach-${component})
@@ -8,6 +8,8 @@ foreach(component client scheduler worker)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION bin COMPONENT ${component} OPTIONAL)
     set_target_properties(${program} PROPERTIES INSTALL_RPATH "\$ORIGIN/../lib")
+    install(CODE "set(program [[$<TARGET_FILE:${program}>]])\nset(build [[${CMAKE_BINARY_DIR}]])" COMPONENT ${component})
+    install(SCRIPT ${CMAKE_SOURCE_DIR}/cmake/InstallManPages.cmake COMPONENT ${component})
   endif()
 endforeach()
 

@@ -50,8 +50,10 @@ stage() {
   local name=$1 service=$2 tree=$work/$1
   shift 2
   for component in "$@"; do cmake --install "$build" --prefix "$tree/$prefix" --strip --component "$component" >/dev/null; done
-  mkdir -p "$tree/usr/bin" "$tree/usr/share/doc/$name/examples" "$tree/usr/lib/systemd/system" "$tree/DEBIAN"
+  mkdir -p "$tree/usr/bin" "$tree/usr/share/doc/$name/examples" "$tree/usr/share/man/man1" "$tree/usr/lib/systemd/system" "$tree/DEBIAN"
   for program in "$tree/$prefix"/bin/*; do ln -s "/$prefix/bin/$(basename "$program")" "$tree/usr/bin/"; done
+  for page in "$tree/$prefix"/share/man/man1/*.1; do gzip -9n <"$page" >"$tree/usr/share/man/man1/$(basename "$page").gz"; done
+  rm -r "$tree/$prefix/share"  # Where man finds them without knowing of /opt, they are now.
   install -m 644 "$root/LICENSE" "$tree/usr/share/doc/$name/copyright"
   gzip -9n <"$root/CHANGELOG.md" >"$tree/usr/share/doc/$name/changelog.gz"
   install -m 644 "$root/deploy/systemd/$service.service" "$tree/usr/lib/systemd/system/"

@@ -1,4 +1,5 @@
 """deploy/deb.sh: Debian packages of the programs, with all that they need but what they depend on."""
+import gzip
 import os
 import re
 import subprocess
@@ -86,6 +87,28 @@ def test_a_shell_completes_commands(installed):
     assert bound.returncode == 0 and "longreach" in bound.stdout
     for other in ("zsh/vendor-completions/_longreach", "fish/vendor_completions.d/longreach.fish"):
         assert "longreach" in (installed / "usr/share" / other).read_text()
+
+
+def test_each_program_and_command_has_its_manual_page(installed):
+    folder = installed / "usr/share/man/man1"
+    pages = {page.name for page in folder.iterdir()}
+    assert pages >= {f"{program}.1.gz" for program in ("longreach", "longreach-scheduler", "longreach-run", "longreach-submit")}
+    assert ("longreach-worker.1.gz" in pages) == HAS_WORKER
+    for page in folder.iterdir():
+        compressed = page.read_bytes()
+        # Neither a time nor a name, at level 9: by these the same page would be other bytes.
+        assert compressed[:2] == b"\x1f\x8b" and compressed[3:9] == b"\0\0\0\0\0\2", page.name
+        text = gzip.decompress(compressed).decode()
+        assert text.startswith(".TH ") and os.path.expanduser("~") + "/." not in text, f"{page.name} is of the home where it was made"
+    assert not (installed / "opt/longreach/share").exists()
+
+
+def test_a_manual_page_is_found_beside_a_program_in_the_path(tmp_path):
+    """As man finds those of a program that was installed by cmake."""
+    subprocess.run(["cmake", "--install", BIN.parent, "--prefix", tmp_path, "--component", "client"], capture_output=True, check=True)
+    env = {name: value for name, value in BARE.items() if name not in ("MANPATH", "MANOPT")}
+    shown = subprocess.run(["man", "--where", "longreach", "run"], capture_output=True, text=True, env={**env, "PATH": f"{tmp_path}/bin:{env['PATH']}"})
+    assert shown.stdout.splitlines()[:1] == [str(tmp_path / "share/man/man1/longreach-run.1")], shown
 
 
 def test_nothing_is_anybody_elses_to_change(packages):
