@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "proto/base/build_info.h"
-#include "proto/base/man_page.h"
 #include "proto/base/parse_errors.h"
 #include "proto/base/text.h"
+#include "proto/manual/man_page.h"
 #include "scheduler/service/access/refusals.h"
 #include "scheduler/service/listen.h"
 #include "scheduler/service/memory.h"

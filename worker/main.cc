@@ -6,8 +6,8 @@
 #include <string>
 
 #include "proto/base/build_info.h"
-#include "proto/base/man_page.h"
 #include "proto/base/parse_errors.h"
+#include "proto/manual/man_page.h"
 #include "worker/agent/child.h"
 #include "worker/bench_command.h"
 #include "worker/data_command.h"

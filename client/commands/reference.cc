@@ -8,8 +8,8 @@
 #include "client/errors.h"
 #include "client/new_file.h"
 #include "client/output/text.h"
-#include "proto/base/man_page.h"
 #include "proto/base/text.h"
+#include "proto/manual/man_page.h"
 
 namespace longreach::client {
 namespace {

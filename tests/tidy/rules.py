@@ -7,6 +7,8 @@ MAY_INCLUDE = {
     "proto/catalog": [],
     # Roles, tokens, certificates and channels: what both ends of a connection must agree on.
     "proto/access": ["proto/base", "proto/longreach/v1"],
+    # The programs' manual pages, of the options that they have.
+    "proto/manual": ["proto/base"],
     "proto/types": ["proto"],
     "store": ["proto/base", "proto/types"],
     # Messages are values like those of proto/types, so decisions may read them. Services they may not: see SERVICES.
@@ -40,7 +42,7 @@ EXTERNAL = {
     "png.h": ["client", "worker/data"],
     "minizip/": ["worker/data", "tests"],
     "yaml-cpp/": ["client", "tests"],
-    "CLI/": ["proto/base", "client", "scheduler/.", "worker/.", "tests"],
+    "CLI/": ["proto/manual", "client", "scheduler/.", "worker/.", "tests"],
     "nlohmann/": ["proto/base", "client", "worker/trainer", "worker/data", "worker/agent", "worker/.", "tests"],
     "boost/": ["client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"],
     "grpc/": ["proto/access", "client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests", "tests/support/tsan"],

@@ -1,4 +1,4 @@
-#include "proto/base/man_page.h"
+#include "proto/manual/man_page.h"
 
 #include <algorithm>
 #include <cctype>
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "proto/base/build_info.h"
-#include "proto/base/roff.h"
 #include "proto/base/text.h"
+#include "proto/manual/roff.h"
 
 namespace longreach {
 namespace {

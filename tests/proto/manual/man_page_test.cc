@@ -1,4 +1,4 @@
-#include "proto/base/man_page.h"
+#include "proto/manual/man_page.h"
 
 #include <CLI/CLI.hpp>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "proto/base/roff.h"
+#include "proto/manual/roff.h"
 
 #include <gtest/gtest.h>
 
