@@ -75,6 +75,7 @@ def test_tables_1_and_2_fill_every_cell_and_share_the_pretraining(home):
     assert (planned["jobs"], planned["prerequisites"], planned["packs"]) == (9, 3, 3)
     run(home, "table-2", "words.db", *small)
     second = table(home, "table-2", "words.db")
+    assert [entry["key"] for entry in second["rows"]] == ["16", "40"]
     assert [entry["key"] for entry in second["columns"]] == ["rope", "rope:randomized", "alibi", "pretrained"]
     for row, column, cell in cells(second):
         assert cell["jobs"] == cell["succeeded"] == 3, (row, column)

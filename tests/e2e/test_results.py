@@ -129,7 +129,7 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     assert document["sides"] == [{"sweep": ids[name], "name": name, "choice": ""} for name in ("before", "after")] and document["only"] == []
     assert document["notes"][-1:] == ["4 jobs of after without a partner"] and len(document["notes"]) < 3
     # Of Student's distribution with three and with seven degrees of freedom.
-    for row, of_task, quantile in zip(document["rows"], [*sorted(differences.items()), (None, sum(differences.values(), []))], (3.182446, 3.182446, 2.364624)):
+    for row, of_task, quantile in zip(document["rows"], [*sorted(differences.items()), (None, sum(differences.values(), []))], (3.182446, 3.182446, 2.364624), strict=True):
         task, values = of_task
         mean, width = statistics.mean(values), quantile * statistics.stdev(values) / len(values) ** 0.5
         assert row["task"] == task and row["pairs"] == len(values)
