@@ -64,8 +64,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
     const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder, StoreHolder* holder, const EmbeddedOptions& options) {
   ASSIGN_OR_RETURN(PrivateFolder folder, FolderForSocket(runtime_folder));
   std::vector<std::string> arguments = {"--store", store, "--listen", "unix:" + (folder / "scheduler.sock").string(), "--until-stdin-closes"};
-  if (options.holding == Holding::kForAMoment) arguments.emplace_back("--for-a-moment");
-  if (options.holding == Holding::kSoonFree) arguments.emplace_back("--soon-free");
+  if (options.holding != Holding::kKept) arguments.insert(arguments.end(), {"--held", options.holding == Holding::kSoonFree ? "soon-free" : "moment"});
   if (options.copy != CopyWhen::kNever) arguments.emplace_back("--copy-to-read");
   if (options.copy == CopyWhen::kAlways) arguments.emplace_back("--copy-always");
   if (!options.merges.empty()) arguments.insert(arguments.end(), {"--merges", options.merges});

@@ -113,11 +113,15 @@ int FailUsage(std::string_view text) {
   return 2;
 }
 
+constexpr const char* kHeldSoonFree = "soon-free";
+constexpr const char* kHeldMoment = "moment";
+
 // What is asked for. Times become options (SetTimes) once they are known to fit each other.
 struct CommandLine {
   service::ServerOptions options;
   std::string artifacts;
   std::string notify;
+  std::string held;
   bool until_stdin_closes = false;
   bool copy_to_read = false;
   bool copy_always = false;
@@ -141,8 +145,11 @@ void AddOptions(CLI::App& app, CommandLine& line) {
                  "Start PROGRAM, without a shell, when a sweep is done or has its first failed job, nobody works though jobs wait, a worker is gone or put aside, or a certificate ends soon: "
                  "a line of JSON on its standard input says what")
       ->type_name("PROGRAM");
-  app.add_flag("--for-a-moment", line.options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");
-  app.add_flag("--soon-free", line.options.soon_free, "Tell who wants the store that this one is done with it soon: commands wait for that, and those that only look ask here after a while");
+  app.add_option("--held", line.held,
+                 "What commands that want the store are told while it is open here: 'soon-free', to wait, and to ask here after a while if they only look; 'moment', to wait, and not where this one "
+                 "listens [to ask here]")
+      ->type_name("HOW")
+      ->check([](const std::string& word) { return word == kHeldSoonFree || word == kHeldMoment ? "" : fmt::format("'{}' is neither {} nor {}", word, kHeldSoonFree, kHeldMoment); });
   CLI::Option* const copy_to_read =
       app.add_flag("--copy-to-read", line.copy_to_read, "For a parent that only looks: of a store that may not be written a copy is opened, and gone at the end");
   app.add_flag("--copy-always", line.copy_always, "With --copy-to-read: also of a store that may be written, which is neither changed nor held")
@@ -201,6 +208,8 @@ std::optional<int> ReadCommandLine(int argc, char** argv, CommandLine& line) {
   }
   if (const absl::Status callable = SetNotify(line); !callable.ok()) return FailUsage(fmt::format("--notify {}", std::string(callable.message())));
   line.options.artifacts = line.artifacts;
+  if (line.held == kHeldSoonFree) line.options.held = service::StoreHeld::kSoonFree;
+  if (line.held == kHeldMoment) line.options.held = service::StoreHeld::kMoment;
   if (line.copy_to_read) line.options.copy = line.copy_always ? store::CopyWhen::kAlways : store::CopyWhen::kReadOnly;
   line.options.log_events = !line.until_stdin_closes;  // A parent shows the last words of one that fails, and no others.
   line.options.engine.awaits_workers = !line.until_stdin_closes;  // Its socket is a new one, which no worker of before knows.

@@ -321,7 +321,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   RETURN_IF_ERROR(parts->Decide(options));
   parts->MakeHandlers(options);
   RETURN_IF_ERROR(parts->Listen(address, credentials));
-  if (!options.for_a_moment) parts->store->ListensAt(parts->found_at, options.soon_free);
+  if (options.held != StoreHeld::kMoment) parts->store->ListensAt(parts->found_at, /*soon_free=*/options.held == StoreHeld::kSoonFree);
   if (parts->log_events) {
     const std::string told = options.notify.empty() ? "" : fmt::format(", news go to '{}'", ForLog(options.notify.string()));
     parts->Log(fmt::format("started: {}, with the store '{}' (version {}), files in '{}', listening on {}{}", BuildDescription(), ForLog(parts->store->name()),

@@ -16,6 +16,13 @@
 
 namespace longreach::service {
 
+// What whoever wants the store meanwhile is told.
+enum class StoreHeld {
+  kKept,      // To ask here.
+  kSoonFree,  // To wait, as it is free again soon, and to ask here only if it cannot.
+  kMoment,    // To wait.
+};
+
 struct ServerOptions {
   std::string store;                // A file, or ":memory:".
   std::filesystem::path artifacts;  // Empty: beside the store.
@@ -24,8 +31,7 @@ struct ServerOptions {
   std::string tokens;  // The file of bearer tokens; empty: none are asked for.
   bool log_events = false;  // What happens is told on standard error (event_log.h), and each line has its time.
   std::filesystem::path notify;  // The program that is told of news (notifier.h), with its whole path; empty: none.
-  bool for_a_moment = false;  // Who wants the store is not told to ask here.
-  bool soon_free = false;     // It is told that the store is free again soon, and to ask here only if it cannot wait.
+  StoreHeld held = StoreHeld::kKept;
   store::CopyWhen copy = store::CopyWhen::kNever;  // What is written to a copy is lost at the end, so nobody but who looks is to know of this one.
   std::string merges;  // The file of a store that this one will take over: where that cannot be, no store is made for it. Empty: none.
   std::stop_token stop;  // Ends a start that takes long, as reading the store that is to be taken over does, with UNAVAILABLE.

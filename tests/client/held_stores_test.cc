@@ -78,12 +78,12 @@ TEST_F(EmbeddedTest, OthersAreToldToWaitUnlessTheStoreIsKept) {
     std::vector<std::string> line = brief;
     line.insert(line.end(), {"--store", store()});
     EXPECT_EQ(Run(line).code, kDone) << brief[0];
-    EXPECT_THAT(LastLine("scheduler.calls"), HasSubstr(" --soon-free")) << brief[0];
+    EXPECT_THAT(LastLine("scheduler.calls"), HasSubstr(" --held soon-free")) << brief[0];
   }
   fake_.sweep.mutable_counts()->set_succeeded(fake_.sweep.jobs());
   (void)Run({"run", "table-b1", "--store", store()});
   EXPECT_THAT(LastLine("scheduler.calls"), HasSubstr("--store " + store()));
-  EXPECT_THAT(LastLine("scheduler.calls"), Not(HasSubstr("--soon-free"))) << "who looks meanwhile asks its scheduler";
+  EXPECT_THAT(LastLine("scheduler.calls"), Not(HasSubstr("--held"))) << "who looks meanwhile asks its scheduler";
 }
 
 TEST_F(EmbeddedTest, WhatOnlyLooksAsksTheSchedulerOfACommandThatIsNotSoonDoneAfterAll) {

@@ -108,6 +108,12 @@ def test_a_holder_names_its_socket_whatever_folder_it_was_started_in(home):
     refused(home, "--store", holder.store, "--listen", f"unix:{home.path}/other.sock", out=f"held at unix:{home.path}/near.sock\n")
 
 
+@pytest.mark.parametrize(("held", "said"), [("soon-free", "held for a moment at {}\n"), ("moment", "held for a moment\n")])
+def test_a_holder_says_that_the_store_is_free_again_soon(home, held, said):
+    holder = Scheduler(home, "--held", held, listen="unix:near.sock")
+    refused(home, "--store", holder.store, "--listen", f"unix:{home.path}/other.sock", out=said.format(f"unix:{home.path}/near.sock"))
+
+
 def test_a_store_that_is_in_use_is_looked_into_through_its_scheduler(home):
     holder = Scheduler(home)
     submitted = harness.run_cli(home, "submit", "noop", scheduler=holder)
@@ -185,7 +191,8 @@ def test_refuses_a_port_in_use(home):
     (["--listen", "localhost"], ["--listen localhost: no port", "HOST:PORT", "unix:PATH"]),
     (["--listen", "localhost:http"], ["'http'", "65535"]),
     (["--listen", "localhost:0", "--renew-every-s", "9", "--lease-term-s", "10"], ["--renew-every-s 9", "--lease-term-s 10"]),
-], ids=["range", "no-port", "no-number", "renewal"])
+    (["--held", "forever"], ["--held", "'forever' is neither soon-free nor moment"]),
+], ids=["range", "no-port", "no-number", "renewal", "held"])
 def test_a_slip_on_the_command_line_is_a_usage_error_and_makes_no_store(home, arguments, named):
     ended = harness.run(home, BIN / "longreach-scheduler", "--store", home.path / "new.db", *arguments)
     assert ended.code == 2 and ended.out == "" and ended.err.startswith("error: "), ended

@@ -233,6 +233,21 @@ TEST_F(ServerTest, NoStoreIsMadeForOneThatCannotBeMerged) {
   Start(options);
 }
 
+TEST_F(ServerTest, WhoeverWantsTheStoreIsToldToAskOrToWait) {
+  for (const StoreHeld held : {StoreHeld::kKept, StoreHeld::kSoonFree, StoreHeld::kMoment}) {
+    ServerOptions options = Options();
+    options.held = held;
+    Start(options);
+
+    const absl::Status refused = store::Store::Open(options.store, {}).status();
+
+    ASSERT_TRUE(refused.GetPayload(store::kHeldAt).has_value()) << refused;
+    EXPECT_EQ(refused.GetPayload(store::kHeldAt)->empty(), held == StoreHeld::kMoment);
+    EXPECT_EQ(refused.GetPayload(store::kSoonFree).has_value(), held == StoreHeld::kSoonFree);
+    server_.reset();
+  }
+}
+
 TEST_F(ServerTest, APortInUseIsRefused) {
   ServerOptions first = Options();
   first.listen = "127.0.0.1:0";
