@@ -295,6 +295,10 @@ class Compare final : public Command {
       note(sides[side].diverged(), "diverged");
       note(static_cast<int64_t>(sides[side].values().size() - comparison.values.partnered(side)), "without a partner");
     }
+    if (const size_t same = comparison.values.of_one_job(); same > 0) {
+      comparison.notes.push_back(fmt::format("{} of {} {} one job that both have, which says nothing of how they differ: its difference, 0, is in the mean and the interval of its row",
+                                             same, Count(static_cast<int64_t>(comparison.values.pairs()), "pair"), same == 1 ? "is" : "are"));
+    }
   }
   // What --only leaves, as tables say it: a row is not of all jobs that it names.
   void AddNotesOnOnly(Comparison& comparison) const {

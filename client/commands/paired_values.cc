@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -75,7 +76,7 @@ PairKey KeyOf(const v1::Job& job) {
 void SweepValues::Add(const v1::Job& job, std::optional<double> value) {
   const PairKey key = KeyOf(job);
   for (size_t axis = 0; axis < kPairAxes.size(); ++axis) axes_[axis].insert(key[axis]);
-  if (value.has_value()) values_.emplace(key, *value);
+  if (value.has_value()) values_.emplace(key, JobValue{.value = *value, .job = job.id().empty() ? 0 : std::hash<std::string>()(job.id())});
   else ++diverged_;
 }
 
@@ -107,17 +108,18 @@ PairedValues::PairedValues(const SweepValues& first, const SweepValues& second, 
     }
     return key;
   };
-  std::multimap<PairKey, const std::pair<const PairKey, double>*> partners;
+  std::multimap<PairKey, const std::pair<const PairKey, JobValue>*> partners;
   // In their order, but where an axis that is not shared has several values.
   for (const auto& one : second.values()) partners.emplace_hint(partners.end(), shared(one.first), &one);
   std::unordered_set<const PairKey*> met;
-  for (const auto& [key, value] : first.values()) {
+  for (const auto& [key, of] : first.values()) {
     const PairKey common = shared(key);
     const auto [from, to] = partners.equal_range(common);
     if (from != to) ++partnered_[0];
     for (auto partner = from; partner != to; ++partner) {
-      const auto& [other_key, other_value] = *partner->second;
-      pairs_.push_back({shown(common, key, other_key), value, other_value});
+      const auto& [other_key, other] = *partner->second;
+      pairs_.push_back({shown(common, key, other_key), of.value, other.value});
+      if (of.job != 0 && of.job == other.job) ++of_one_job_;
       met.insert(&other_key);
     }
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
@@ -48,6 +49,11 @@ using AxisValues = std::array<std::set<std::string>, kPairAxes.size()>;
 // Numbers by their size, and before texts; these by the numbers in them, as tables have systems.
 bool IsValueBefore(const std::string& a, const std::string& b);
 
+struct JobValue {
+  double value = 0;
+  size_t job = 0;  // A hash of its id, by which the same job is known in another sweep; 0 without one.
+};
+
 // One sweep's side of a comparison.
 class SweepValues {
  public:
@@ -59,13 +65,13 @@ class SweepValues {
   // A job's value; the first of those with the same key counts. One that diverged has none.
   void Add(const v1::Job& job, std::optional<double> value);
 
-  const std::map<PairKey, double>& values() const { return values_; }
+  const std::map<PairKey, JobValue>& values() const { return values_; }
   // Of all of the sweep's jobs, done or not.
   const AxisValues& axes() const { return axes_; }
   int diverged() const { return diverged_; }
 
  private:
-  std::map<PairKey, double> values_;
+  std::map<PairKey, JobValue> values_;
   AxisValues axes_;
   int diverged_ = 0;
 };
@@ -91,6 +97,8 @@ class PairedValues {
   const std::vector<std::string_view>& differing() const { return differing_; }
   bool DifferIn(std::string_view axis) const { return std::ranges::find(differing_, axis) != differing_.end(); }
   size_t pairs() const { return pairs_.size(); }
+  // How many of them are one job that both sides have, whose difference is 0 whatever is compared.
+  size_t of_one_job() const { return of_one_job_; }
   // How many of a side's values are in a pair.
   size_t partnered(size_t side) const { return partnered_[side]; }
   // Axes of which there is more than one value among the pairs, in the order of kPairAxes.
@@ -113,6 +121,7 @@ class PairedValues {
   std::vector<std::string_view> differing_;
   std::array<bool, kPairAxes.size()> several_ = {};  // A side has several values.
   std::vector<Pair> pairs_;
+  size_t of_one_job_ = 0;
   std::array<size_t, 2> partnered_ = {};
 };
 

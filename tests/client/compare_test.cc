@@ -108,6 +108,17 @@ TEST_F(CompareTest, ProgramsAreToldWhatStandsBesideWhat) {
             nlohmann::json::parse(R"([{"sweep":")" + id + R"(","name":"mine","choice":""},{"sweep":")" + other_id + R"(","name":"theirs","choice":""}])"));
 }
 
+TEST_F(CompareTest, PairsOfOneJobAreSaidToBeSo) {
+  AddPairs("even_pairs", 0.5, {0.1, 0.12});
+  v1::Sweep& other = scheduler_.other_sweeps.emplace_back(scheduler_.sweep);
+  other.set_id(std::string(64, 'c'));
+  // Every sweep is answered with the same four jobs.
+  const Outcome outcome = Run({"compare", "last", other.id()});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("note: 4 of 4 pairs are one job that both have, which says nothing of how they differ"));
+  EXPECT_THAT(Compared().err, Not(HasSubstr("one job"))) << "of other jobs";
+}
+
 TEST_F(CompareTest, TheDocumentHasTheTitleAndWhatOnlyLeaves) {
   AddPairs("even_pairs", 0.5, {0.1, 0.12});
   const nlohmann::json all = nlohmann::json::parse(Compared({"-o", "json"}).out);

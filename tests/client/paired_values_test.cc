@@ -164,6 +164,21 @@ TEST_F(PairedValuesTest, WhatHasNoPartnerIsCountedAndLeftOut) {
   EXPECT_TRUE(Values().differing().empty());
 }
 
+TEST_F(PairedValuesTest, AJobThatBothHaveIsKnownByItsId) {
+  const auto add = [](SweepValues& side, int seed, const std::string& id) {
+    v1::Job job = JobAt({.seed = seed});
+    job.set_id(id);
+    side.Add(job, 0.5);
+  };
+  add(first_, 0, "aa");
+  add(second_, 0, "aa");
+  add(first_, 1, "bb");
+  add(second_, 1, "cc");
+  Add({.seed = 2}, 0.5, 0.5);  // Without ids nobody knows.
+  EXPECT_EQ(Values().pairs(), 3u);
+  EXPECT_EQ(Values().of_one_job(), 1u);
+}
+
 TEST_F(PairedValuesTest, AnAxisOfOneValueEachIsWhatIsCompared) {
   for (int seed = 0; seed < 2; ++seed) {
     first_.Add(JobAt({.encoding = "rope", .seed = seed, .system = "small"}), 1);
