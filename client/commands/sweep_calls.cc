@@ -33,8 +33,8 @@ std::string TestsWithinTraining(const Lengths& trained, const Lengths& tested) {
   for (int length = catalog::kFirstTestedLength; tested.empty() && length <= catalog::kLastTestedLength; ++length) tests.Add(length);
   const auto within = std::ranges::count_if(tests, [&](int32_t length) { return length >= first && length <= last; });
   if (within == 0) return "";
-  return fmt::format("{} of {} {} within the training lengths, {} to {}: a value over all lengths is of both", Thousands(within),
-                     Count(tests.size(), "test length"), within == 1 ? "is" : "are", first, last);
+  return fmt::format("{} of {} {} within the training lengths, {} to {}: {}", Thousands(within), Count(tests.size(), "test length"),
+                     within == 1 ? "is" : "are", first, last, within == tests.size() ? "nothing is tested beyond them" : "a value over all lengths is of both");
 }
 
 bool Trains(const v1::Training& training) { return !training.has_steps() || training.steps() > 0; }

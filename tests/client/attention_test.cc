@@ -59,6 +59,8 @@ class AttentionTest : public ::testing::Test {
 };
 
 TEST_F(AttentionTest, AsksForAJobThatTrainsNothingWithTheJobsWeights) {
+  scheduler_.job_spec.set_experiment("algorithmic");
+
   const Outcome outcome = Run("a.safetensors");
 
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
@@ -73,6 +75,7 @@ TEST_F(AttentionTest, AsksForAJobThatTrainsNothingWithTheJobsWeights) {
   EXPECT_EQ(asked.inputs(0).artifact(), "weights");
   EXPECT_EQ(Written("a.safetensors"), Series());
   EXPECT_THAT(outcome.out, HasSubstr("2 layers of job bbbbbbbb, 2 tokens"));
+  EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("training lengths"))) << "a figure is of one length, be it trained or not";
 }
 
 TEST_F(AttentionTest, DrawsAFigureAndSaysSoAsJson) {

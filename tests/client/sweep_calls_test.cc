@@ -151,6 +151,8 @@ TEST_F(SweepCallsTest, TestsOfLengthsThatAreTrainedOnAreTold) {
     EXPECT_THAT(Run(line).err, HasSubstr("6 of 10 test lengths are within the training lengths, 1 to 10: a value over all lengths is of both\n")) << command;
   }
   EXPECT_THAT(Run({"plan", "table-b1", "--set", "evaluation.lengths=40..42"}).err, HasSubstr("1 of 3 test lengths is within the training lengths, 1 to 40"));
+  EXPECT_THAT(Run({"plan", "table-b1", "--set", "evaluation.lengths=39..40"}).err,
+              HasSubstr("2 of 2 test lengths are within the training lengths, 1 to 40: nothing is tested beyond them\n"));
   EXPECT_THAT(Run({"plan", "table-b1", "--set", "training.lengths=1..50"}).err, HasSubstr("10 of 460 test lengths are within"));
   EXPECT_THAT(Run({"plan", "quickstart-language", "--set", "axes.seed=0"}).err, Not(HasSubstr("within the training lengths"))) << "it is shown by length";
 }
