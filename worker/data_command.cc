@@ -304,10 +304,15 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportTokens() const {
   if (!tokenizer.empty()) {
     std::error_code error;
     std::filesystem::path file = tokenizer;
-    if (!std::filesystem::exists(file, error) && data::CheckName(tokenizer).ok()) file = folder / tokenizer;
+    const bool is_imported = !std::filesystem::exists(file, error) && data::CheckName(tokenizer).ok();
+    if (is_imported) file = folder / tokenizer;
     if (std::filesystem::is_directory(file, error)) {
-      // It knows what to do about a folder without one.
-      if (!std::filesystem::exists(file / "tokenizer.model", error)) return longreach::tokenizer::TokenizerOfFolder(file, {}).status();
+      if (!std::filesystem::exists(file / "tokenizer.model", error)) {
+        // It knows what to do about a folder without one; but what is put into a data set's later belongs to none.
+        if (!is_imported) return longreach::tokenizer::TokenizerOfFolder(file, {}).status();
+        return absl::NotFoundError(fmt::format("--tokenizer: the data set '{}' was imported without tokenizer.model; name that file where it lies, or import the model "
+                                               "under another name from a folder that has it", tokenizer));
+      }
       file /= "tokenizer.model";
     }
     ASSIGN_OR_RETURN(wanted.tokenizer_sha256, Sha256OfFile(file));

@@ -382,6 +382,8 @@ def test_files_that_were_not_imported_are_not_used(home):
     imported(home, "model", folder, "--name", "whole")
     there = home.path / "share/longreach/data/whole"
     assert data(home, "check", "whole").code == 0
+    # So nobody is told to put the tokenizer there.
+    assert "the data set 'whole' was imported without tokenizer.model; name that file where it lies" in refused(home, "tokens", TOKENIZER, "--tokenizer", "whole", "--name", "none")
     shutil.copy(TOKENIZER, there)
     told = data(home, "check", "whole")
     assert told.code == 1 and "tokenizer.model: was not imported with the data set 'whole'" in told.err
