@@ -212,7 +212,7 @@ std::string TypeName(const FieldDescriptor& field) {
   }
 }
 
-// Adds the integers from `first` to `last`. Not by their texts: a large sweep lists all of its seeds, and each page of its jobs reads it again.
+// Adds the integers from `first` to `last`. Not by their texts: a large sweep lists all of its seeds.
 // The first that the field's type does not have is returned, if there is one.
 template <typename Integer>
 std::optional<int64_t> AddRange(Message& message, const FieldDescriptor& field, int64_t first, int64_t last) {

@@ -56,7 +56,7 @@ grpc::ServerWriteReactor<v1::SweepUpdate>* ClientHandlers::WatchSweep(Context* c
 
 grpc::ServerUnaryReactor* ClientHandlers::ListJobs(Context* context, const v1::ListJobsRequest* request, v1::ListJobsResponse* reply) {
   // Whether there are such jobs, and where the next is, may take a look at each of them.
-  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::ListJobs(db, *request, engine_.board().Read(), threads_.stop); },
+  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::ListJobs(db, *request, engine_.board().Read(), threads_.stop, &paged_); },
                       request->only().empty() ? threads_.calls : threads_.long_calls);
 }
 
@@ -92,7 +92,7 @@ grpc::ServerUnaryReactor* ClientHandlers::GetTable(Context* context, const v1::G
 
 grpc::ServerUnaryReactor* ClientHandlers::ListMeasurements(Context* context, const v1::ListMeasurementsRequest* request,
                                                            v1::ListMeasurementsResponse* reply) {
-  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::ListMeasurements(db, *request, {}, threads_.stop); },
+  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::ListMeasurements(db, *request, {}, threads_.stop, &paged_); },
                       threads_.long_calls);
 }
 

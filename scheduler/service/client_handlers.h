@@ -13,6 +13,7 @@
 #include "scheduler/service/access/token_file.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/grpc_support.h"
+#include "scheduler/service/paged_sweeps.h"
 #include "store/maintenance.h"
 #include "store/store.h"
 
@@ -81,6 +82,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   const std::chrono::milliseconds between_looks_;
   TokenFile* const tokens_;
   Synchronized<LookedAt> looked_at_;
+  PagedSweeps paged_;
 };
 
 }  // namespace longreach::service

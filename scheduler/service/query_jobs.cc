@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -100,7 +101,7 @@ absl::Status AddProgress(sql::Connection& db, int64_t job, const std::string& id
 }  // namespace
 
 absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::ListJobsRequest& request,
-                                              const LiveBoard::State& live, const std::stop_token& stop) {
+                                              const LiveBoard::State& live, const std::stop_token& stop, PagedSweeps* paged) {
   const sql::StopQueries stopping(db, stop);
   ASSIGN_OR_RETURN(store::JobFilter filter, FilterOf(request.state()));
   if (request.limit() < 0) {
@@ -113,15 +114,18 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
     after = *position;
   }
   ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(db, request.sweep()));
-  ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
-  ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));
+  PagedSweeps of_this_page;
+  ASSIGN_OR_RETURN(const std::shared_ptr<const PagedSweep> read, (paged == nullptr ? of_this_page : *paged).Of(sweep));
   const int limit = std::min(request.limit() == 0 ? kJobsInPage : request.limit(), kMaxJobsInPage);
-  Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
+  Members members{.sweep = sweep.num, .metric = read->metric, .systems = read->systems};
   // One more than asked for says whether there is another page.
   if (request.only().empty()) members.at_once = limit + 1;
-  ASSIGN_OR_RETURN(Only only, Only::OfJobs(request.only(), spec, members));
-  // Later pages are of the same question, and need not read all jobs for it again.
-  if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, spec, members));
+  ASSIGN_OR_RETURN(Only only, Only::OfJobs(request.only(), read->spec, members));
+  // Later pages are of the same question, and need not read all seeds and jobs for it again.
+  if (request.page_token().empty() && !request.only().empty()) {
+    ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
+    RETURN_IF_ERROR(only.Check(db, spec, members));
+  }
   int looked_at = 0;
   v1::ListJobsResponse response;
   RETURN_IF_ERROR(ForEachJob(db, members, after + 1, filter, live, [&](const store::ListedJob& row, v1::Job& job) -> absl::StatusOr<bool> {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,6 @@
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/words.h"
-#include "scheduler/experiments/expansion.h"
 #include "scheduler/service/members.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
@@ -155,7 +155,7 @@ absl::Status AddOneJob(sql::Connection& db, const v1::ListMeasurementsRequest& r
 }  // namespace
 
 absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& db, const v1::ListMeasurementsRequest& request,
-                                                              const MeasurementLimits& limits, const std::stop_token& stop) {
+                                                              const MeasurementLimits& limits, const std::stop_token& stop, PagedSweeps* paged) {
   const sql::StopQueries stopping(db, stop);
   ASSIGN_OR_RETURN(Question question, ReadQuestion(request, limits));
   Page page(request.limit() == 0 ? limits.values : std::min(request.limit(), limits.values), limits.bytes);
@@ -168,13 +168,16 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
     return absl::InvalidArgumentError(fmt::format("length: {}, and only names lengths; leave one of them out", request.length()));
   }
   ASSIGN_OR_RETURN(const store::SweepRow sweep, ResolveSweep(db, request.sweep()));
-  ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
-  ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));
-  const Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
+  PagedSweeps of_this_page;
+  ASSIGN_OR_RETURN(const std::shared_ptr<const PagedSweep> read, (paged == nullptr ? of_this_page : *paged).Of(sweep));
+  const Members members{.sweep = sweep.num, .metric = read->metric, .systems = read->systems};
   question.score = question.which.metric == members.metric && question.which.length == 0 && question.which.slice == "";
-  Only only(spec, members, std::move(filters));
-  // Later pages are of the same question, and need not read all jobs for it again.
-  if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, spec, members));
+  Only only(read->spec, members, std::move(filters));
+  // Later pages are of the same question, and need not read all seeds and jobs for it again.
+  if (request.page_token().empty() && !request.only().empty()) {
+    ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
+    RETURN_IF_ERROR(only.Check(db, spec, members));
+  }
 
   int looked_at = 0;
   RETURN_IF_ERROR(ForEachJob(

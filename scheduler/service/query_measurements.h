@@ -6,6 +6,7 @@
 
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
+#include "scheduler/service/paged_sweeps.h"
 #include "store/sql/connection.h"
 
 namespace longreach::service {
@@ -19,8 +20,9 @@ struct MeasurementLimits {
 
 // INVALID_ARGUMENT: an unknown metric, a negative length or limit, a page token that no answer had, a sweep and a job at once, or, of the
 // first page, `only` with words that no job of the sweep has. A limit above limits.values is taken for that.
-// UNAVAILABLE once a stop is requested.
+// UNAVAILABLE once a stop is requested. `paged`: of earlier pages; without it each reads its sweep's specification.
 absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& db, const v1::ListMeasurementsRequest& request,
-                                                              const MeasurementLimits& limits = {}, const std::stop_token& stop = {});
+                                                              const MeasurementLimits& limits = {}, const std::stop_token& stop = {},
+                                                              PagedSweeps* paged = nullptr);
 
 }  // namespace longreach::service
