@@ -59,14 +59,15 @@ absl::StatusOr<v1::Sweep> GetSweep(sql::Connection& db, const v1::GetSweepReques
 
 namespace {
 
-// Of more jobs it would take longer than a watcher's pace to add up what each has; then all count as the first does.
+// Of more jobs it would take longer than a watcher's pace to add up what each has, or to read all of their seeds; then all count as the first does.
 constexpr int64_t kMostJobsAddedUp = 100'000;
 
 absl::StatusOr<store::StepsOfJobs> StepsOf(sql::Connection& db, const store::SweepRow& row) {
-  ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(row));
-  // Steps are no axis, but systems may differ in them.
-  const bool differ = !spec.systems().empty() && row.counts.jobs() <= kMostJobsAddedUp;
-  if (differ) return store::StepsOfAllJobs(db, row.num);
+  if (row.counts.jobs() <= kMostJobsAddedUp) {
+    // Steps are no axis, but systems may differ in them.
+    ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(row));
+    if (!spec.systems().empty()) return store::StepsOfAllJobs(db, row.num);
+  }
   ASSIGN_OR_RETURN(const int steps, store::StepsOfFirstJob(db, row.num));
   return store::StepsOfJobs{.all = static_cast<double>(steps) * row.counts.jobs(),
                             .succeeded = static_cast<double>(steps) * row.counts.succeeded,

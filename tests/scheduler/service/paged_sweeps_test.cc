@@ -2,6 +2,7 @@
 #include "scheduler/service/paged_sweeps.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 

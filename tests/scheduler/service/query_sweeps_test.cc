@@ -198,6 +198,22 @@ TEST_F(QuerySweepsTest, AJobOfSeveralSweepsIsToldOfTheNewest) {
   EXPECT_THAT(std::string(Get(second.ids.front().substr(0, 3)).status().message()), HasSubstr("there is no sweep '")) << "too short for an id";
 }
 
+// Each look of each watcher would read all of its seeds.
+TEST_F(QuerySweepsTest, TheSpecificationOfAVeryLargeSweepIsNotReadForItsState) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  Write([&](sql::Transaction& tx) { return tx.Run("UPDATE sweeps SET spec = 'unreadable' WHERE num = ?", sweep.num).status(); });
+  {
+    store::Snapshot snapshot = Read();
+    v1::GetSweepRequest request;
+    request.set_sweep("s");
+    EXPECT_EQ(GetSweepUpdate(snapshot.db(), request, board_.Read()).status().code(), absl::StatusCode::kDataLoss);
+  }
+
+  Write([&](sql::Transaction& tx) { return tx.Run("UPDATE sweeps SET jobs_queued = 100001 WHERE num = ?", sweep.num).status(); });
+
+  EXPECT_EQ(Update("s").job_steps_total(), 100.0 * 100'001);
+}
+
 TEST_F(QuerySweepsTest, StepsOfSystemsThatDifferInThemAreAddedUp) {
   v1::SweepSpec spec = SmallSweep("s");
   for (const auto& [name, steps] : {std::pair("long", 1000), std::pair("short", 10)}) {
