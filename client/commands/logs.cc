@@ -8,6 +8,7 @@
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/follow_log.h"
+#include "client/commands/outcome.h"
 #include "client/commands/suggestions.h"
 #include "client/log_stream.h"
 #include "client/output/json.h"
@@ -60,6 +61,10 @@ class Logs final : public Command {
   // The one that was named, be it that it has ended or that it runs.
   absl::StatusOr<int> PrintAttempt(Session& session, Connection& connection) const {
     absl::StatusOr<v1::GetLogResponse> left = AskForLeft(connection);
+    if (absl::IsFailedPrecondition(left.status()) && session.embedded() != nullptr) {
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   fmt::format("nothing works on {}, where attempt {} has not ended and has left no log yet", Printable(session.store()), *attempt_), kWhatGoesOn);
+    }
     if (absl::IsFailedPrecondition(left.status())) {
       grpc::Status refused;
       if (PrintRunning(session, connection, refused)) return kDone;

@@ -333,6 +333,18 @@ TEST_F(EmbeddedTest, StatusOfAStoreThatNobodyElseHasSaysThatNothingWorksOnIt) {
   EXPECT_THAT(Run({"status", "--store", store()}).out, Not(HasSubstr("nothing works")));
 }
 
+TEST_F(EmbeddedTest, OfAnAttemptThatWasCutOffItIsSaidThatNothingWorksOnTheStore) {
+  SetScheduler(Listens());
+  MakeStore();
+  fake_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "it leaves its log when it ends");
+
+  const Outcome outcome = Run({"logs", "bbbb", "--attempt", "7", "--store", store()});
+
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("nothing works on " + store() + ", where attempt 7 has not ended and has left no log yet"));
+  EXPECT_EQ(fake_.followed, 0);
+}
+
 TEST_F(EmbeddedTest, ARunSaysWhichSweepsOfItsStoreComeFirst) {
   SetScheduler(Listens());
   SetReadyWorker("cat >/dev/null\n");

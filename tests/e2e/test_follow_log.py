@@ -143,6 +143,8 @@ def test_the_log_of_an_earlier_attempt_is_shown_while_a_newer_one_runs(home):
     worker.kill()
     kept = run_cli(home, "logs", job, "--attempt", "1", "--store", scheduler.store)
     assert (kept.code, kept.out) == (0, first.out), kept
+    cut_off = run_cli(home, "logs", job, "--attempt", "2", "--store", scheduler.store)
+    assert cut_off.code == 1 and "nothing works on" in cut_off.err and "where attempt 2 has not ended" in cut_off.err, cut_off
 
 
 def test_following_goes_on_with_a_scheduler_that_comes_back(home):
