@@ -63,8 +63,8 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::
         return absl::UnavailableError(fmt::format("cannot lock '{}': {}", lock_file.string(), std::strerror(error)));
       }
       absl::Status held = absl::FailedPreconditionError(fmt::format(
-          "the store '{}' is held by another scheduler{}; stop that one, talk to it with --scheduler{}, or name another file", file.string(),
-          address.empty() ? "" : ", at " + address, address.empty() ? "" : " " + address));
+          "the store '{}' is held by another scheduler{}; {}, talk to it with --scheduler{}, or name another file", file.string(), address.empty() ? "" : ", at " + address,
+          soon_free ? "it is that of a command, as 'longreach store check': try again when that has ended" : "stop that one", address.empty() ? "" : " " + address));
       held.SetPayload(kHeldAt, absl::Cord(address));
       if (soon_free) held.SetPayload(kSoonFree, absl::Cord());
       return held;

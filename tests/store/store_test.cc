@@ -61,6 +61,7 @@ TEST(StoreTest, WhoIsRefusedIsToldWhereTheHolderListens) {
   const absl::Status soon = Store::Open((folder / "s.db").string()).status();
   EXPECT_EQ(soon.GetPayload(kHeldAt), absl::Cord("unix:/run/s.sock"));
   EXPECT_TRUE(soon.GetPayload(kSoonFree).has_value());
+  EXPECT_THAT(std::string(soon.message()), HasSubstr("at unix:/run/s.sock; it is that of a command, as 'longreach store check': try again when that has ended, talk to it with --scheduler unix:/run/s.sock"));
   // Other words are not repeated.
   std::ofstream(folder / "s.db.lock") << "\x1b[2J\n";
   EXPECT_THAT(std::string(Store::Open((folder / "s.db").string()).status().message()), HasSubstr("held by another scheduler; stop"));
