@@ -30,12 +30,14 @@ absl::StatusOr<PrivateFolder> FolderForSocket(const std::string& runtime_folder)
                "set TMPDIR to a folder that can be written to, with a short path");
 }
 
-// "held at ADDRESS", "held for a moment", "held for a moment at ADDRESS"; nobody by any other line.
+// "held at ADDRESS", "held for a moment", "held for a moment at ADDRESS", and the same behind "the other is "; nobody by any other line.
 StoreHolder HolderOf(std::string_view line) {
-  constexpr std::string_view kHeld = "held", kForAMoment = " for a moment", kAt = " at ";
+  constexpr std::string_view kOther = "the other is ", kHeld = "held", kForAMoment = " for a moment", kAt = " at ";
+  StoreHolder holder;
+  holder.is_merged = line.starts_with(kOther);
+  if (holder.is_merged) line.remove_prefix(kOther.size());
   if (!line.starts_with(kHeld)) return {};
   line.remove_prefix(kHeld.size());
-  StoreHolder holder;
   holder.for_a_moment = line.starts_with(kForAMoment);
   if (holder.for_a_moment) line.remove_prefix(kForAMoment.size());
   if (line.starts_with(kAt)) holder.address = Trim(line.substr(kAt.size()));

@@ -32,13 +32,15 @@ enum class Holding {
 struct EmbeddedOptions {
   Holding holding = Holding::kKept;
   CopyWhen copy = CopyWhen::kNever;
-  std::string merges = {};  // The store that will be merged into this one, which is not made where that cannot be; empty: none.
+  // The store that will be merged into this one, which is not made where that cannot be, nor opened while somebody holds the other; empty: none.
+  std::string merges = {};
 };
 
 // Who has a store that was not to be had; as it is: nobody.
 struct StoreHolder {
   std::string address;        // Of its scheduler; empty: it has not said so.
   bool for_a_moment = false;  // It is free again soon.
+  bool is_merged = false;     // Not the store itself is held, but the one that will be merged into it.
 };
 
 // `longreach-scheduler` on a Unix socket in a private folder. The destructor stops it and removes the folder.

@@ -97,9 +97,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use
     do {
       // Those that look now and then wait now and then.
       if (holder_.for_a_moment && holding_ != Holding::kForAMoment && Steady::now() - began >= kSilent && !std::exchange(is_told, true)) {
-        // Before a merge makes a store it takes the other one.
-        const std::string& taken = merges_.empty() || !WouldMakeStore() ? store_ : merges_;
-        Say(fmt::format("waiting for the store '{}', which another command has for a moment", Printable(taken)));
+        Say(fmt::format("waiting for the store '{}', which another command has for a moment", Printable(holder_.is_merged ? merges_ : store_)));
       }
       std::this_thread::sleep_for(kBetween);
     } while (holder_.for_a_moment && Listens(holder_.address) && Steady::now() - since < AskBehind(use) && !stop_());  // Which costs less than to start a scheduler.

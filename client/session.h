@@ -59,7 +59,7 @@ class Session {
   // Ends waiting for a store that another command has, as it is refused. Asked a few times a second. Before Connect().
   void StopWaitingIf(std::function<bool()> stop) { stop_ = std::move(stop); }
 
-  // The store that is opened here takes over this one next: where that would be refused, none is made for it. Before Connect().
+  // The store that is opened here takes over this one next: where that would be refused, none is made for it, and this one is waited for, too. Before Connect().
   void OpenToMerge(std::string other) { merges_ = std::move(other); }
 
   // nullptr when the scheduler is not ours.

@@ -155,7 +155,7 @@ void AddOptions(CLI::App& app, CommandLine& line) {
   app.add_flag("--copy-always", line.copy_always, "With --copy-to-read: also of a store that may be written, which is neither changed nor held")
       ->needs(copy_to_read);
   CLI::Option* const merges =
-      app.add_option("--merges", line.options.merges, "For a parent that has this one merge the store FILE next: where that would be refused, no store is made for it")
+      app.add_option("--merges", line.options.merges, "For a parent that has this one merge the store FILE next: where that would be refused, no store is made for it, nor is one opened while another scheduler holds FILE")
           ->type_name("FILE");
   CLI::Option* const of_a_parent = app.add_flag("--until-stdin-closes", line.until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
   copy_to_read->needs(of_a_parent);
@@ -241,7 +241,7 @@ int FailToStart(const absl::Status& status) {
   // For who started this one to look into a store that is in use, and can ask its scheduler instead.
   if (const auto held_at = status.GetPayload(store::kHeldAt); held_at.has_value()) {
     const bool soon_free = held_at->empty() || status.GetPayload(store::kSoonFree).has_value();
-    std::cout << (soon_free ? "held for a moment" : "held") << (held_at->empty() ? "" : " at ") << *held_at << std::endl;
+    std::cout << (status.GetPayload(store::kIsMerged).has_value() ? "the other is " : "") << (soon_free ? "held for a moment" : "held") << (held_at->empty() ? "" : " at ") << *held_at << std::endl;
   }
   return Fail(std::string(status.message().data(), status.message().size()));
 }

@@ -15,6 +15,8 @@ namespace longreach::store {
 inline constexpr char kHeldAt[] = "longreach/held-at";
 // Another, which is there where the holder has said that it is done with the store soon. Who can wait need not ask it.
 inline constexpr char kSoonFree[] = "longreach/soon-free";
+// A third, where it is not the store itself that is held, but the one that is to be merged into it.
+inline constexpr char kIsMerged[] = "longreach/is-merged";
 
 class FileLock {
  public:

@@ -45,6 +45,7 @@ absl::Status HeldElsewhere(const absl::Status& refused, const std::filesystem::p
                   file.string(), at.empty() ? "" : ", at " + at, at.empty() ? "" : " --scheduler " + ShellWord(at)));
   held.SetPayload(kHeldAt, *address);
   if (const auto soon_free = refused.GetPayload(kSoonFree); soon_free.has_value()) held.SetPayload(kSoonFree, *soon_free);
+  held.SetPayload(kIsMerged, absl::Cord());
   return held;
 }
 

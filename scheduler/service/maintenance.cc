@@ -181,6 +181,16 @@ absl::StatusOr<std::unique_ptr<store::MergeSource>> LookBeforeMerge(const std::s
   return std::make_unique<store::MergeSource>(std::move(source));
 }
 
+absl::StatusOr<std::unique_ptr<store::MergeSource>> HoldForMerge(const std::string& path, const store::Store& store, const std::stop_token& stop) {
+  std::unique_ptr<store::MergeSource> held;
+  std::error_code no_file;
+  if (!CheckPath(path, "").ok() || std::filesystem::equivalent(path, store.file(), no_file)) return held;
+  absl::StatusOr<store::MergeSource> source = store::MergeSource::Open(path, {}, stop);
+  if (source.ok()) held = std::make_unique<store::MergeSource>(*std::move(source));
+  else if (source.status().GetPayload(store::kHeldAt).has_value()) return source.status();
+  return held;
+}
+
 absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store, WallTime now) {
   v1::GetInfoResponse response;
   response.set_build(BuildDescription());

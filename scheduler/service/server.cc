@@ -318,6 +318,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   ASSIGN_OR_RETURN(parts->store, store::Store::Open(options.store, {.artifacts = options.artifacts, .copy = options.copy}));
   // Only whoever holds the store may take the address over from a predecessor.
   RETURN_IF_ERROR(MakeFree(address));
+  if (!options.merges.empty() && parts->looked_at == nullptr) {
+    ASSIGN_OR_RETURN(parts->looked_at, HoldForMerge(options.merges, *parts->store, options.stop));
+  }
   RETURN_IF_ERROR(parts->Decide(options));
   parts->MakeHandlers(options);
   RETURN_IF_ERROR(parts->Listen(address, credentials));

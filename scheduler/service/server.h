@@ -33,7 +33,7 @@ struct ServerOptions {
   std::filesystem::path notify;  // The program that is told of news (notifier.h), with its whole path; empty: none.
   StoreHeld held = StoreHeld::kKept;
   store::CopyWhen copy = store::CopyWhen::kNever;  // What is written to a copy is lost at the end, so nobody but who looks is to know of this one.
-  std::string merges;  // The file of a store that this one will take over: where that cannot be, no store is made for it. Empty: none.
+  std::string merges;  // The file of a store that this one will take over: where that cannot be, no store is made for it, and while somebody holds it none is opened. Empty: none.
   std::stop_token stop;  // Ends a start that takes long, as reading the store that is to be taken over does, with UNAVAILABLE.
   ArtifactLimits artifact_limits;
   EngineOptions engine;

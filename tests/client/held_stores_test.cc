@@ -96,16 +96,35 @@ TEST_F(EmbeddedTest, WhatOnlyLooksAsksTheSchedulerOfACommandThatIsNotSoonDoneAft
   EXPECT_EQ(looked.err, "waiting for the store '" + store() + "', which another command has for a moment\n") << "once";
 }
 
-TEST_F(EmbeddedTest, AMergeThatWouldMakeItsStoreSaysThatItWaitsForTheOtherOne) {
-  // Between two tries is a tenth of a second at least, and that it waits is said behind the first one.
-  SetScheduler("if [ $(wc -l <" + Path("scheduler.calls") + ") -lt 15 ]; then echo held for a moment; echo \"error: store 'test.db' is held\" >&2; exit 1; fi\n" + Listens());
+TEST_F(EmbeddedTest, AMergeSaysWhichOfBothStoresItWaitsFor) {
   MakeStore();
+  std::ofstream(Path("other.db")) << "a store";
+  for (const bool is_other : {true, false}) {
+    for (const char* into : {"test.db", "new.db"}) {  // One that is there, and one that would be made.
+      std::filesystem::remove(Path("scheduler.calls"));
+      // Between two tries is a tenth of a second at least, and that it waits is said behind the first one.
+      SetScheduler("if [ $(wc -l <" + Path("scheduler.calls") + ") -lt 15 ]; then echo " + (is_other ? "the other is " : "") + "held for a moment; echo \"error: it is held\" >&2; exit 1; fi\n" +
+                   Listens());
 
-  const Outcome merged = Run({"store", "merge", store(), "--store", Path("new.db")});
+      const Outcome merged = Run({"store", "merge", Path("other.db"), "--store", Path(into)});
 
-  EXPECT_EQ(merged.code, kDone) << merged.err;
-  EXPECT_THAT(merged.err, HasSubstr("waiting for the store '" + store() + "', which another command has for a moment\n"));
-  EXPECT_THAT(merged.err, Not(HasSubstr("waiting for the store '" + Path("new.db"))));
+      EXPECT_EQ(merged.code, kDone) << merged.err;
+      EXPECT_THAT(LastLine("scheduler.calls"), HasSubstr("--merges " + Path("other.db")));
+      EXPECT_THAT(merged.err, HasSubstr("waiting for the store '" + (is_other ? Path("other.db") : Path(into)) + "', which another command has for a moment\n")) << into;
+    }
+  }
+}
+
+TEST_F(EmbeddedTest, AMergeOfAStoreThatIsKeptIsRefusedAtOnce) {
+  SetScheduler("echo the other is held at " + fake_.address() + "\necho \"error: the store 'other.db' is held by another scheduler\" >&2\nexit 1\n");
+  MakeStore();
+  std::ofstream(Path("other.db")) << "a store";
+
+  const Outcome merged = Run({"store", "merge", Path("other.db"), "--store", store()});
+
+  EXPECT_EQ(merged.code, kFailed);
+  EXPECT_EQ(merged.err, "error: the store 'other.db' is held by another scheduler\n");
+  EXPECT_EQ(fake_.calls, 0) << "its scheduler is not asked to merge itself";
 }
 
 TEST_F(EmbeddedTest, WaitingForAStoreEndsWithTheCommandThatWantsIt) {

@@ -3,6 +3,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 
 import pytest
 
@@ -125,6 +126,24 @@ def test_a_store_that_is_in_use_is_looked_into_through_its_scheduler(home):
     # But not trained in by two.
     ran = harness.run_cli(home, "run", "noop", "--store", holder.store)
     assert ran.code == 1 and f"held by another scheduler, at {holder.address}" in ran.err, ran
+
+
+def test_a_merge_waits_for_the_other_store_that_a_command_has_for_a_moment(home):
+    mine, other = home.path / "mine.db", home.path / "other.db"
+    for seed, store in enumerate((mine, other)):
+        ran = harness.run_cli(home, "run", "noop", "--set", f"seed={seed}", "--store", store)
+        assert ran.code == 0, ran
+    holder = Scheduler(home, "--held", "soon-free", store="other.db")
+    merge = subprocess.Popen([*harness.DIE_WITH_PARENT, BIN / "longreach", "store", "merge", other, "--store", mine], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             cwd=home.path, env=home.environment())
+    try:
+        assert merge.stderr.readline() == f"waiting for the store '{other}', which another command has for a moment\n"
+        assert holder.stop() == 0
+        out, err = merge.communicate(timeout=harness.PATIENCE_S)
+    finally:
+        merge.kill()
+        merge.wait()
+    assert merge.returncode == 0 and out.startswith("added 1 sweep, 4 jobs, 4 results"), (out, err)
 
 
 def test_commands_that_a_script_starts_at_once_take_turns_at_a_store(home):

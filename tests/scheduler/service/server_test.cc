@@ -11,6 +11,7 @@
 
 #include "longreach/v1/options.pb.h"
 #include "proto/base/build_info.h"
+#include "store/file_lock.h"
 #include "store/migrate.h"
 #include "store/sql/connection.h"
 #include "store/store.h"
@@ -231,6 +232,34 @@ TEST_F(ServerTest, NoStoreIsMadeForOneThatCannotBeMerged) {
   server_.reset();
   options.merges = folder_ / "notes.txt";
   Start(options);
+}
+
+TEST_F(ServerTest, WhileAStoreThatIsToBeMergedIsHeldNoneIsOpenedForIt) {
+  ServerOptions options = Options();
+  Start(options);
+  server_.reset();
+  ServerOptions other = Options();
+  other.store = folder_ / "other.db";
+  other.held = StoreHeld::kSoonFree;
+  Start(other);
+  Submit(Sweep());
+  options.listen = "unix:" + (folder_ / "own.sock").string();
+  options.merges = other.store;
+
+  const absl::Status refused = Server::Start(options, clock_).status();
+
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("other.db' is held by another scheduler"));
+  for (const char* payload : {store::kHeldAt, store::kSoonFree, store::kIsMerged}) EXPECT_TRUE(refused.GetPayload(payload).has_value()) << payload;
+  EXPECT_TRUE(store::Store::Open(options.store, {}).ok()) << "who waits does not hold it";
+  server_.reset();
+  Start(options);
+  EXPECT_FALSE(store::Store::Open(other.store, {}).ok()) << "held until it is merged";
+  v1::MergeStoreRequest merge;
+  merge.set_path(other.store);
+  EXPECT_EQ(Call<v1::MergeStoreResponse>(&v1::Longreach::Stub::MergeStore, merge).jobs_added(), 4);
+  server_.reset();
+  options.merges = options.store;
+  Start(options);  // That it is the store itself the merge says.
 }
 
 TEST_F(ServerTest, WhoeverWantsTheStoreIsToldToAskOrToWait) {
