@@ -159,7 +159,8 @@ class Compare final : public Command {
       return UsageError(fmt::format("'{}' and '{}' are the same sweep", Printable(first_), Printable(second_)),
                         "name another one ('longreach sweeps' lists them), or what to compare within it: --between encoding=rope,alibi");
     }
-    std::array<SweepValues, 2> sides = {SweepValues(first.spec(), only_), SweepValues(second.spec(), only_)};
+    const std::array<std::vector<std::string>, 2> only = OnlyOfSides(first.spec(), second.spec());
+    std::array<SweepValues, 2> sides = {SweepValues(first.spec(), only[0]), SweepValues(second.spec(), only[1])};
     TestedLengths lengths;
     const auto add_to = [&](size_t side) {
       return [&, side](JobMean& one) {
@@ -167,8 +168,8 @@ class Compare final : public Command {
         if (one.value.has_value()) lengths.insert(one.lengths);
       };
     };
-    RETURN_IF_ERROR(Read(connection, first, add_to(0)));
-    RETURN_IF_ERROR(Read(connection, second, add_to(1)));
+    RETURN_IF_ERROR(Read(connection, first, only[0], add_to(0)));
+    RETURN_IF_ERROR(Read(connection, second, only[1], add_to(1)));
     // Sweeps may have one name.
     const bool same = first.name() == second.name();
     const auto name = [same](const v1::Sweep& sweep) { return same ? fmt::format("{} ({})", sweep.name(), ShortId(sweep.id())) : sweep.name(); };
@@ -184,8 +185,19 @@ class Compare final : public Command {
     AddNotesOnSides(sides, comparison);
     AddNoteOnOpen(first, comparison);
     AddNoteOnOpen(second, comparison);
-    AddNoteOnDraws({first.spec(), second.spec()}, only_, comparison);
+    if (!AddNoteOnDraws(first.spec(), only[0], comparison)) AddNoteOnDraws(second.spec(), only[1], comparison);
     return comparison;
+  }
+
+  // A baseline has none of the other's encodings or systems, so that which of these are asked for is nothing that it is asked.
+  std::array<std::vector<std::string>, 2> OnlyOfSides(const v1::SweepSpec& first, const v1::SweepSpec& second) const {
+    std::array<std::vector<std::string>, 2> only = {only_, only_};
+    const SweepValues of_first(first, {}), of_second(second, {});
+    for (const std::string_view axis : kPairAxes) {
+      const std::optional<size_t> baseline = BaselineSide(of_first.axes(), of_second.axes(), axis);
+      if (baseline) std::erase_if(only[*baseline], [axis](const std::string& one) { return one.substr(0, one.find('=')) == axis; });
+    }
+    return only;
   }
 
   // What each sweep has one value of, and not the same one, is no value of a pair.
@@ -213,7 +225,7 @@ class Compare final : public Command {
     }
     std::array<SweepValues, 2> sides;
     TestedLengths lengths;
-    RETURN_IF_ERROR(Read(connection, sweep, [&](JobMean& one) {
+    RETURN_IF_ERROR(Read(connection, sweep, only_, [&](JobMean& one) {
       const std::optional<size_t> side = between.Take(one.job);
       if (!side.has_value()) return;
       sides[*side].Add(one.job, one.value);
@@ -232,7 +244,7 @@ class Compare final : public Command {
     AddNotesOnAxes(sides, comparison);
     AddNotesOnSides(sides, comparison);
     AddNoteOnOpen(sweep, comparison);
-    AddNoteOnDraws({sweep.spec()}, OnlyOf(between), comparison);
+    AddNoteOnDraws(sweep.spec(), OnlyOf(between), comparison);
     return comparison;
   }
 
@@ -249,13 +261,13 @@ class Compare final : public Command {
   bool IsOverChosenLengths() const { return Only(only_).Of(kLengthAxis) != nullptr; }
 
   // Calls `use` with each job that has a value or has diverged.
-  absl::Status Read(Connection& connection, const v1::Sweep& sweep, std::function<void(JobMean&)> use) const {
+  absl::Status Read(Connection& connection, const v1::Sweep& sweep, const std::vector<std::string>& only, std::function<void(JobMean&)> use) const {
     v1::ListMeasurementsRequest question;
     question.set_sweep(sweep.id());
     question.set_metric(metric_);
     if (!IsOverChosenLengths()) question.set_length(length_);
     question.set_slice(slice_);
-    for (const std::string& only : only_) question.add_only(only);
+    for (const std::string& one : only) question.add_only(one);
     JobMeans means(std::move(use));
     const absl::Status read = ForEachMeasurementPage(connection, std::move(question), [&means](const v1::ListMeasurementsResponse& page) {
       for (const v1::JobMeasurements& of_job : page.jobs()) means.Add(of_job);
@@ -374,11 +386,13 @@ class Compare final : public Command {
     const bool all = only_.empty() && between_.empty();
     comparison.notes.push_back(fmt::format("{} of {} not done{}", Count(open, "job"), Printable(sweep.name()), all ? "" : ", whether asked for here or not"));
   }
-  void AddNoteOnDraws(const std::vector<v1::SweepSpec>& specs, const std::vector<std::string>& only, Comparison& comparison) const {
-    if (length_ == 0 && !IsOverChosenLengths()) return;
-    for (const v1::SweepSpec& spec : specs) {
-      if (std::string note = NoteOfSharedDraw(spec, only); !note.empty()) return comparison.notes.push_back(std::move(note));
-    }
+  // Says whether there is one.
+  bool AddNoteOnDraws(const v1::SweepSpec& spec, const std::vector<std::string>& only, Comparison& comparison) const {
+    if (length_ == 0 && !IsOverChosenLengths()) return false;
+    std::string note = NoteOfSharedDraw(spec, only);
+    if (note.empty()) return false;
+    comparison.notes.push_back(std::move(note));
+    return true;
   }
 
   // The first line, for people.

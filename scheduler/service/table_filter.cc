@@ -52,8 +52,9 @@ absl::Status TableFilter::Check() const {
 
 absl::Status TableFilter::Refuse(const std::string& value) const {
   if (seen_.empty()) return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  no job is there yet", field_, axis(), value));
-  if (seen_.size() == 1 && seen_.contains("") && !value.empty() && IsSettingPath(axis())) {
-    return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  no job has this setting", field_, axis(), value));
+  if (seen_.size() == 1 && seen_.contains("") && !value.empty() && (IsSettingPath(axis()) || axis() == "system")) {
+    const std::string_view what = axis() == "system" ? "is of a system" : "has this setting";
+    return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  no job {}", field_, axis(), value, what));
   }
   std::vector<std::string> known;
   for (const std::string& one : InOrder(axis(), seen_, {})) known.push_back(IsSettingPath(axis()) ? ShownKey(one) : one);

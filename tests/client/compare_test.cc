@@ -119,6 +119,24 @@ TEST_F(CompareTest, PairsOfOneJobAreSaidToBeSo) {
   EXPECT_THAT(Compared().err, Not(HasSubstr("one job"))) << "of other jobs";
 }
 
+TEST_F(CompareTest, ABaselineIsNotAskedForEncodingsOrSystemsThatTheOtherHas) {
+  scheduler_.sweep.mutable_spec()->mutable_axes()->add_encoding("none");
+  v1::Sweep& other = scheduler_.other_sweeps.emplace_back(scheduler_.sweep);
+  other.set_id(std::string(64, 'c'));
+  const auto asked_of_second = [&](const std::string& first, const std::string& second, const std::string& only) {
+    const Outcome outcome = Run({"compare", first, second, "--only", only, "--only", "seed=0"});
+    EXPECT_EQ(outcome.code, kDone) << outcome.err;
+    return std::vector<std::string>(scheduler_.measurements_request.only().begin(), scheduler_.measurements_request.only().end());
+  };
+  other.mutable_spec()->mutable_axes()->clear_encoding();
+  for (const char* encoding : {"rope", "sin_cos"}) other.mutable_spec()->mutable_axes()->add_encoding(encoding);
+  EXPECT_THAT(asked_of_second("last", other.id(), "encoding=rope"), ::testing::ElementsAre("encoding=rope", "seed=0"));
+  EXPECT_THAT(asked_of_second(other.id(), "last", "encoding=rope"), ::testing::ElementsAre("seed=0"));
+  EXPECT_THAT(asked_of_second(other.id(), "last", "task=even_pairs"), ::testing::ElementsAre("task=even_pairs", "seed=0")) << "which both have";
+  for (const char* system : {"small", "large"}) other.mutable_spec()->add_systems()->set_name(system);
+  EXPECT_THAT(asked_of_second(other.id(), "last", "system=small"), ::testing::ElementsAre("seed=0"));
+}
+
 TEST_F(CompareTest, TheDocumentHasTheTitleAndWhatOnlyLeaves) {
   AddPairs("even_pairs", 0.5, {0.1, 0.12});
   const nlohmann::json all = nlohmann::json::parse(Compared({"-o", "json"}).out);

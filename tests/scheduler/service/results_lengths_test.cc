@@ -277,6 +277,7 @@ TEST(ResultsTableTest, OnlyRefusesWhatItCannotMean) {
   EXPECT_THAT(why({"seed=0", "seed=1"}), HasSubstr("'seed' is there twice; write all its values into one: seed=VALUE,VALUE"));
   EXPECT_THAT(why({"task=even_pair"}), HasSubstr("unknown task 'even_pair'\n  did you mean 'even_pairs'?"));
   EXPECT_THAT(why({"seed=0,7"}), HasSubstr("unknown seed '7'"));
+  EXPECT_EQ(why({"system=small"}), "table.only: unknown system 'small'\n  no job is of a system");
 }
 
 TEST(ResultsTableTest, OnlyTakesRangesOfNumbersWithBothEnds) {
