@@ -148,6 +148,11 @@ std::string EscapeLatex(std::string_view text) {
   return out;
 }
 
+std::string LatexNumber(std::string_view shown) {
+  const bool is_negative = shown.size() > 1 && shown[0] == '-' && shown[1] >= '0' && shown[1] <= '9';
+  return is_negative ? "$-$" + EscapeLatex(shown.substr(1)) : EscapeLatex(shown);
+}
+
 std::string GridAsMarkdown(const Grid& grid) {
   std::string out = "|";
   std::string rule = "|";
@@ -173,7 +178,10 @@ std::string GridAsLatex(const Grid& grid) {
   }
   out += " \\\\\n\\midrule\n";
   for (const auto& row : grid.rows) {
-    for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? " & " : "") + EscapeLatex(Shown(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string shown = Shown(row[i]);
+      out += (i > 0 ? " & " : "") + (grid.columns[i].is_number ? LatexNumber(shown) : EscapeLatex(shown));
+    }
     out += " \\\\\n";
   }
   return out + "\\bottomrule\n\\end{tabular}\n";

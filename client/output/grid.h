@@ -55,5 +55,7 @@ std::string GridAsJson(const Grid& grid);
 std::string CsvField(std::string_view text, bool is_number);
 std::string EscapeMarkdown(std::string_view text);
 std::string EscapeLatex(std::string_view text);
+// As shown, with a minus in place of the hyphen that stands for it.
+std::string LatexNumber(std::string_view shown);
 
 }  // namespace longreach::client

@@ -296,7 +296,7 @@ std::string AsLatex(const Table& table, const ResultsStyle& style) {
     out += EscapeLatex(Label(row)) + (IsMarked(row) ? "$^\\dagger$" : "");
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
-      std::string text = cell.has_measured() ? ShownNumber(cell.measured(), table) : "--";
+      std::string text = cell.has_measured() ? LatexNumber(ShownNumber(cell.measured(), table)) : "--";
       if (cell.has_measured() && cell.best()) text = fmt::format("\\textbf{{{}}}", text);
       if (const std::string spread = SpreadText(cell, table); style.spread && !spread.empty()) text += " $\\pm$ " + spread;
       if (style.published && cell.has_published()) {
