@@ -76,7 +76,12 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
                  "it lies beside 'longreach'; or name a running scheduler with --scheduler HOST:PORT");
   }
   constexpr std::string_view kReady = "listening on ";
-  const std::optional<std::string> line = process->ReadLine(options.merges.empty() ? kStartPatience : kMergePatience);
+  const auto slow = std::chrono::steady_clock::now() + kSaidBehind;
+  std::optional<std::string> line = process->ReadLine(kSaidBehind);
+  if (!line.has_value() && std::chrono::steady_clock::now() >= slow) {  // Else it has ended.
+    options.when_slow();
+    line = process->ReadLine(options.merges.empty() ? kStartPatience : kMergePatience);
+  }
   if (!line.has_value() || !line->starts_with(kReady)) {
     process->CloseInput();
     if (!process->WaitFor(std::chrono::seconds(5))) process->Kill();

@@ -1,7 +1,9 @@
 // A scheduler (and a worker) of one's own: the programs that lie beside the client, started for one command.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,11 +31,15 @@ enum class Holding {
   kForAMoment,  // To wait.
 };
 
+// What takes longer says what it does.
+inline constexpr std::chrono::seconds kSaidBehind{2};
+
 struct EmbeddedOptions {
   Holding holding = Holding::kKept;
   CopyWhen copy = CopyWhen::kNever;
   // The store that will be merged into this one, which is not made where that cannot be, nor opened while somebody holds the other; empty: none.
   std::string merges = {};
+  std::function<void()> when_slow = [] {};  // Called, once, where it does not listen within kSaidBehind.
 };
 
 // Who has a store that was not to be had; as it is: nobody.

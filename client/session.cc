@@ -129,7 +129,7 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
   const CopyWhen copy = store_ == kMemory ? CopyWhen::kNever : use == StoreUse::kCopy ? CopyWhen::kAlways : only_reads ? CopyWhen::kReadOnly : CopyWhen::kNever;
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
       EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &holder_,
-                               {.holding = holding_, .copy = copy, .merges = merges_});
+                               {.holding = holding_, .copy = copy, .merges = merges_, .when_slow = [this] { SayThatItIsSlow(); }});
   // A socket is that of another command here; who listens for other machines may ask for more than this one was told.
   if (use != StoreUse::kCreate && holder_.address.starts_with(kUnix)) {
     held_ = started.status();

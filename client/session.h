@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,6 +44,14 @@ class Session {
   // To people, on stderr; nothing with --quiet.
   void Say(std::string_view line);
 
+  // What this command does, said once, and only if it takes long (kSaidBehind): to Connect(), or in a call that is given to Await().
+  void SayIfSlow(std::string line) { if_slow_ = std::move(line); }
+  template <typename Result>
+  Result Await(std::future<Result> result) {
+    if (result.wait_for(kSaidBehind) != std::future_status::ready) SayThatItIsSlow();
+    return result.get();
+  }
+
   // The scheduler: an embedded one when a store is named (or `embed_by_default` and no scheduler is), else
   // the one at the address. Later calls give the same. Of a store that another command of this machine works on
   // ('longreach run'), its scheduler, unless this command would make the store where it is missing. One that is soon free is waited for first, which is said.
@@ -75,6 +84,9 @@ class Session {
  private:
   // Whether a store is looked into, and no scheduler that is named.
   bool OpensStore(bool embed_by_default) const { return !settings_.store.empty() || (embed_by_default && !settings_.scheduler_named); }
+  void SayThatItIsSlow() {
+    if (const std::string line = std::exchange(if_slow_, {}); !line.empty()) Say(line);
+  }
   absl::StatusOr<std::unique_ptr<Connection>> ConnectToStore(StoreUse use);
   // The address of the scheduler that has the store.
   absl::StatusOr<std::string> StartEmbedded(StoreUse use);
@@ -86,6 +98,7 @@ class Session {
   Holding holding_ = Holding::kSoonFree;
   std::function<bool()> stop_ = [] { return false; };
   std::string merges_;
+  std::string if_slow_;
   std::string store_;
   std::unique_ptr<EmbeddedScheduler> embedded_;
   absl::Status held_;  // Why there is none, where the store's own scheduler is asked instead.

@@ -55,6 +55,7 @@ class Store final : public Command {
     if (!path_.empty()) path_ = std::filesystem::absolute(path_).string();
     RETURN_IF_ERROR(CheckBeforeStore(session));
     if (action_ == "merge") session.OpenToMerge(path_);
+    session.SayIfSlow(Doing(session.settings()));
     const bool only_reads = action_ == "backup" || action_ == "check";
     ASSIGN_OR_RETURN(Connection * connection,
                      session.Connect(action_ == "merge" ? StoreUse::kCreate : only_reads ? StoreUse::kToRead : StoreUse::kExisting));
@@ -65,6 +66,22 @@ class Store final : public Command {
   }
 
  private:
+  // Of a large store all of it takes its time.
+  std::string Doing(const Settings& settings) const {
+    const bool is_here = !settings.store.empty();  // Else its size is that of another machine's file.
+    const std::string store = is_here ? "the store " + FileInWords(settings.store) : fmt::format("the store of the scheduler at {}", Printable(settings.scheduler));
+    if (action_ == "backup") return fmt::format("copying {} to '{}'", store, Printable(path_));
+    if (action_ == "check") return fmt::format("looking through {}{}", store, artifacts_ ? " and its files" : "");
+    if (action_ == "migrate") return fmt::format("opening {}", store);
+    return fmt::format("merging {} into {}", is_here ? FileInWords(path_) : fmt::format("'{}'", Printable(path_)), store);
+  }
+  // With its size, where it is there.
+  static std::string FileInWords(const std::string& file) {
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(file, error);
+    return fmt::format("'{}'{}", Printable(file), error ? "" : fmt::format(" ({})", HumanBytes(static_cast<double>(bytes))));
+  }
+
   // No store is made for the sake of one that is not there.
   absl::Status CheckBeforeStore(const Session& session) const {
     std::error_code error;
@@ -76,7 +93,7 @@ class Store final : public Command {
     v1::BackupStoreRequest request;
     request.set_path(path_);
     ASSIGN_OR_RETURN(const v1::BackupStoreResponse response,
-                     connection.Call(&Stub::BackupStore, request, kPatience));
+                     session.Await(connection.Start(&Stub::BackupStore, request, kPatience)));
     if (session.json()) {
       session.out() << JsonDocument(response);
     } else {
@@ -90,7 +107,7 @@ class Store final : public Command {
     v1::CheckStoreRequest request;
     request.set_artifacts(artifacts_);
     ASSIGN_OR_RETURN(const v1::CheckStoreResponse response,
-                     connection.Call(&Stub::CheckStore, request, kPatience));
+                     session.Await(connection.Start(&Stub::CheckStore, request, kPatience)));
     const int code = response.violations().empty() ? kDone : kFailed;
     if (session.json()) {
       session.out() << JsonDocument(response);
@@ -130,7 +147,7 @@ class Store final : public Command {
     request.set_path(path_);
     ASSIGN_OR_RETURN(const v1::ListSweepsResponse before, connection.Call(&Stub::ListSweeps, v1::ListSweepsRequest()));
     ASSIGN_OR_RETURN(const v1::MergeStoreResponse response,
-                     connection.Call(&Stub::MergeStore, request, kPatience));
+                     session.Await(connection.Start(&Stub::MergeStore, request, kPatience)));
     SayWhatGoesOn(session, connection, before);
     if (session.json()) {
       session.out() << JsonDocument(response);

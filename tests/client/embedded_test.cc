@@ -201,6 +201,19 @@ TEST_F(EmbeddedTest, RunTrainsOnePackAtATimeWhileALargeModelIsOpenInTheStore) {
   }
 }
 
+TEST_F(EmbeddedTest, AStoreThatIsReadForLongBeforeTheSchedulerAnswersIsSpokenOf) {
+  SetScheduler("while [ ! -e " + Path("said") + " ]; do :; done\n" + Listens());
+  std::filesystem::create_directory(Path("my runs"));
+  std::ofstream(Path("my runs/other.db")) << std::string(2000, 'x');
+  MakeStore();
+
+  const Outcome outcome = RunCommandLine({"store", "merge", Path("my runs/other.db"), "--store", store()}, {{"XDG_RUNTIME_DIR", runtime_.path().string()}}, binaries(),
+                                         [this] { std::ofstream(Path("said")) << "now"; });
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.err, "merging '" + Path("my runs/other.db") + "' (2.0 kB) into the store '" + store() + "' (7 bytes)\n") << "once";
+}
+
 TEST_F(EmbeddedTest, RunOfAFinishedSweepStartsNoWorker) {
   SetScheduler(Listens());
   MakeStore();  // Where none is, nothing is done.

@@ -1,6 +1,10 @@
 // What 'longreach store' says beside the scheduler's answers.
 #include <gmock/gmock.h>
+
+#include <chrono>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tests/client/support.h"
 
@@ -44,7 +48,23 @@ TEST_F(StoreTest, AMergeThatBringsNoSweepSpeaksOfNone) {
 
 TEST_F(StoreTest, AMergeThatBringsNoOpenJobsSaysNothingOfSweeps) {
   scheduler_.merged_sweeps = {MergedSweep('4', "done", "live", 0)};
-  EXPECT_EQ(Run({"store", "merge", "other.db"}).err, "");
+  EXPECT_THAT(Run({"store", "merge", "other.db"}).err, Not(HasSubstr("came along")));
+}
+
+TEST_F(StoreTest, WhatTakesLongSaysWhatItDoes) {
+  // The scheduler answers once the client has said it, or, that it ends, very late.
+  std::promise<void> said;
+  scheduler_.when_checked = [heard = said.get_future().share()] { heard.wait_for(std::chrono::minutes(1)); };
+  bool is_first = true;
+  const auto when_said = [&] {
+    if (std::exchange(is_first, false)) said.set_value();
+  };
+
+  const Outcome outcome = RunCommandLine({"store", "check", "--artifacts", "--scheduler", scheduler_.address()}, {}, "/nonexistent", when_said);
+
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.err, "looking through the store of the scheduler at " + scheduler_.address() + " and its files\n") << "once";
+  EXPECT_THAT(outcome.out, StartsWith("sound: ")) << "what it prints is as ever";
 }
 
 TEST_F(StoreTest, ACheckFailsOnContradictions) {

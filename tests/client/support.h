@@ -7,9 +7,12 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <thread>
 #include <utility>
@@ -143,6 +146,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   // May change the plan that is answered.
   std::function<void(const v1::SubmitSweepRequest&, v1::Plan&)> when_planned = [](const v1::SubmitSweepRequest&, v1::Plan&) {};
   v1::CheckStoreResponse check;
+  std::function<void()> when_checked = [] {};
   std::vector<v1::AttemptInfo> attempts;  // Of each job.
   // Of each job; and the files, by hash.
   std::vector<v1::ArtifactInfo> artifacts;
@@ -321,6 +325,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   }
   grpc::Status CheckStore(grpc::ServerContext*, const v1::CheckStoreRequest*,
                           v1::CheckStoreResponse* response) override {
+    when_checked();
     *response = check;
     return Answer("CheckStore");
   }
@@ -370,13 +375,33 @@ struct Outcome {
   std::string err = {};
 };
 
+// Keeps what is written, and calls `when_said` with each line.
+class SaidLines final : public std::streambuf {
+ public:
+  explicit SaidLines(std::function<void()> when_said) : when_said_(std::move(when_said)) {}
+  const std::string& text() const { return text_; }
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+    text_ += traits_type::to_char_type(c);
+    if (text_.back() == '\n') when_said_();
+    return c;
+  }
+
+ private:
+  std::function<void()> when_said_;
+  std::string text_;
+};
+
 // Runs a command line without a terminal and with these environment variables only. `binaries` is the
-// folder of longreach-scheduler and longreach-worker.
+// folder of longreach-scheduler and longreach-worker; `when_said` is called when a line was written to its standard error.
 inline Outcome RunCommandLine(const std::vector<std::string>& arguments,
                               const std::map<std::string, std::string>& variables = {},
-                              const std::filesystem::path& binaries = "/nonexistent") {
+                              const std::filesystem::path& binaries = "/nonexistent", const std::function<void()>& when_said = [] {}) {
   std::ostringstream out;
-  std::ostringstream err;
+  SaidLines said(when_said);
+  std::ostream err(&said);
   Environment environment;
   environment.out = &out;
   environment.err = &err;
@@ -391,7 +416,7 @@ inline Outcome RunCommandLine(const std::vector<std::string>& arguments,
   };
   environment.binaries = binaries;
   const int code = RunClient(arguments, environment);
-  return {.code = code, .out = out.str(), .err = err.str()};
+  return {.code = code, .out = out.str(), .err = said.text()};
 }
 
 // Tests of commands that a scheduler of canned answers answers.
