@@ -7,12 +7,14 @@
 
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "client/commands/suggestions.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/turn.h"
 
 namespace longreach::client {
 namespace {
@@ -80,6 +82,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use
   Steady::time_point since = began;  // When whoever has it was first seen.
   std::string seen;
   bool is_told = false;
+  std::optional<Turn> turn;
   while (true) {
     held_ = absl::OkStatus();
     holder_ = {};
@@ -94,13 +97,15 @@ absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use
     }
     if (!held_.ok()) refused = held_;
     if (Steady::now() - since > (holder_.for_a_moment ? kSoonFree : kStillHeld) || Steady::now() - began > kTakeTurns || stop_()) return refused;
+    if (!turn.has_value()) turn.emplace(store_);
     do {
       // Those that look now and then wait now and then.
       if (holder_.for_a_moment && holding_ != Holding::kForAMoment && Steady::now() - began >= kSilent && !std::exchange(is_told, true)) {
         Say(fmt::format("waiting for the store '{}', which another command has for a moment", Printable(holder_.is_merged ? merges_ : store_)));
       }
       std::this_thread::sleep_for(kBetween);
-    } while (holder_.for_a_moment && Listens(holder_.address) && Steady::now() - since < AskBehind(use) && !stop_());  // Which costs less than to start a scheduler.
+      // Which costs less than to start a scheduler. One who never gets its turn tries all the same: the holder may be another one by then.
+    } while (holder_.for_a_moment && (Listens(holder_.address) || !turn->IsOurs()) && Steady::now() - since < AskBehind(use) && !stop_());
   }
 }
 

@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "client/session.h"
+#include "client/turn.h"
 #include "tests/client/embedded_fixture.h"
 
 namespace longreach::client {
@@ -128,17 +131,25 @@ TEST_F(EmbeddedTest, AMergeOfAStoreThatIsKeptIsRefusedAtOnce) {
   EXPECT_EQ(fake_.calls, 0) << "its scheduler is not asked to merge itself";
 }
 
-TEST_F(EmbeddedTest, WaitingForAStoreEndsWithTheCommandThatWantsIt) {
+// A command that wants the store.
+class WaitingTest : public EmbeddedTest {
+ protected:
+  Session MakeSession() {
+    Environment environment;
+    environment.out = &out_;
+    environment.err = &err_;
+    environment.variable = [this](const char* name) { return std::string(name) == "XDG_RUNTIME_DIR" ? runtime_.path().string() : std::string(); };
+    environment.binaries = binaries();
+    Settings settings;
+    settings.store = store();
+    return Session(environment, settings);
+  }
+  std::ostringstream out_, err_;
+};
+
+TEST_F(WaitingTest, WaitingForAStoreEndsWithTheCommandThatWantsIt) {
   SetScheduler("echo held for a moment\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
-  std::ostringstream out, err;
-  Environment environment;
-  environment.out = &out;
-  environment.err = &err;
-  environment.variable = [this](const char* name) { return std::string(name) == "XDG_RUNTIME_DIR" ? runtime_.path().string() : std::string(); };
-  environment.binaries = binaries();
-  Settings settings;
-  settings.store = store();
-  Session session(environment, settings);
+  Session session = MakeSession();
   int looks = 0;
   session.StopWaitingIf([&looks] { return ++looks == 3; });
 
@@ -146,6 +157,36 @@ TEST_F(EmbeddedTest, WaitingForAStoreEndsWithTheCommandThatWantsIt) {
 
   EXPECT_THAT(FormatError(refused), HasSubstr("is held by another scheduler"));
   EXPECT_EQ(looks, 3);
+}
+
+TEST_F(WaitingTest, OfThoseThatWaitOneAtATimeStartsASchedulerToTry) {
+  SetScheduler("if [ ! -e " + Path("held") + " ]; then touch " + Path("held") + "; echo held for a moment; echo \"error: it is held\" >&2; exit 1; fi\n" + Listens());
+  MakeStore();
+  std::optional<Turn> of_another(store());
+  ASSERT_TRUE(of_another->IsOurs());
+  Session session = MakeSession();
+  int looks = 0;
+  session.StopWaitingIf([&] {
+    if (++looks == 5) of_another.reset();
+    return false;
+  });
+
+  EXPECT_TRUE(session.Connect(StoreUse::kExisting).ok());
+
+  EXPECT_EQ(looks, 5) << "the store was free at the second, and it was another one's turn";
+  const std::string calls = Contents("scheduler.calls");
+  EXPECT_EQ(std::ranges::count(calls, '\n'), 2);
+}
+
+TEST_F(WaitingTest, ATurnIsOnesUntilOneEnds) {
+  std::optional<Turn> first(store()), second(store());
+  EXPECT_TRUE(first->IsOurs() && second->IsOurs()) << "no store is there yet";
+  MakeStore();
+  EXPECT_TRUE(first->IsOurs());
+  EXPECT_FALSE(second->IsOurs());
+  EXPECT_TRUE(first->IsOurs()) << "still";
+  first.reset();
+  EXPECT_TRUE(second->IsOurs());
 }
 
 TEST_F(EmbeddedTest, AHolderThatIsNotToBeReachedIsARefusal) {
