@@ -32,15 +32,28 @@ namespace {
 
 using UseJob = std::function<void(const TableJob&)>;
 
-// What the first job that is wanted and has succeeded has measured instead of what the table asks for. Empty: nothing has, yet.
+// Of so many systems a job each is asked what it has measured.
+constexpr size_t kMostSystemsAsked = 1000;
+
+// What a job that is wanted and has succeeded has measured instead of what the table asks for: the first that has its metric, elsewhere, else the
+// first. One of each system is asked, as another of the same has measured the same. Empty: nothing has, yet.
 absl::StatusOr<std::string> MeasuredInstead(sql::Connection& db, const TableSource& members, const ResultsTable& table) {
-  std::optional<int64_t> first;
+  std::vector<int64_t> firsts;
+  std::set<std::string> systems;
   RETURN_IF_ERROR(ForEachJobOf(db, members, table.spec(), 0, [&](const TableJob& job, const store::MeasuredJob& measured) {
-    if (!first && job.state == store::State::kSucceeded && !job.diverged && table.IsWanted(job, false)) first = measured.num;
+    const bool has_result = job.state == store::State::kSucceeded && !job.diverged && table.IsWanted(job, false);
+    if (has_result && firsts.size() < kMostSystemsAsked && systems.insert(job.system).second) firsts.push_back(measured.num);
     return absl::OkStatus();
   }));
-  if (!first) return std::string();
-  ASSIGN_OR_RETURN(const std::vector<store::Measurement> all, store::MeasurementsOf(db, *first, store::MeasurementFilter{}));
+  if (firsts.empty()) return std::string();
+  int64_t asked = firsts.front();
+  for (const int64_t job : firsts) {
+    ASSIGN_OR_RETURN(const std::vector<store::Measurement> of_metric, store::MeasurementsOf(db, job, {.metric = table.spec().metric()}));
+    if (of_metric.empty()) continue;
+    asked = job;
+    break;
+  }
+  ASSIGN_OR_RETURN(const std::vector<store::Measurement> all, store::MeasurementsOf(db, asked, store::MeasurementFilter{}));
   return OtherValues(all, table.spec());
 }
 

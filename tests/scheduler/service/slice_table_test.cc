@@ -127,6 +127,16 @@ TEST_F(SliceTableTest, WhatIsNeitherRowNorColumnIsAggregatedOver) {
   EXPECT_EQ(table.cells(0).succeeded(), 1);
 }
 
+TEST_F(SliceTableTest, WhereAMetricIsIsSaidOfTheSystemThatHasIt) {
+  Succeeded(Systems(), {{{"perplexity", 0, "", 9.0}, {"perplexity", 2048, "", 9.0}}, {{"perplexity", 0, "", 8.0}, {"scale_growth", 0, "", 0.3}}});
+
+  const v1::Table table = Table(By("system", "length", "scale_growth"));
+
+  EXPECT_THAT(Values(table), ::testing::Each("-"));
+  EXPECT_THAT(table.notes(), Contains("there are values of scale_growth over all lengths"));
+  EXPECT_THAT(Table(By("system", "length", "loss")).notes(), Contains("there are values of perplexity")) << "of the first, where none has it";
+}
+
 TEST_F(SliceTableTest, OnlySomeOfASliceAreTaken) {
   Succeeded(Systems(), kHeads);
   v1::TableSpec spec = By("layer", "head", "head_scale");
