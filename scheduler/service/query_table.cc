@@ -57,6 +57,14 @@ absl::StatusOr<std::string> MeasuredInstead(sql::Connection& db, const TableSour
   return OtherValues(all, table.spec());
 }
 
+// Whether jobs of the sweep, or of one of its systems, have an input of this name.
+bool HasInputNamed(const v1::SweepSpec& sweep, std::string_view name) {
+  const auto has = [name](const v1::SweepSpec& spec) {
+    return std::ranges::any_of(spec.inputs(), [name](const v1::Input& input) { return input.name() == name; });
+  };
+  return has(sweep) || std::ranges::any_of(sweep.systems(), [&has](const v1::System& system) { return has(system.with()); });
+}
+
 // A sweep's jobs on their way into its table: where values stand is found first, then each job is added with those that it has there.
 class TableFiller {
  public:
@@ -132,7 +140,10 @@ class TableFiller {
   absl::Status AddExtraColumn(int column) {
     const v1::ExtraColumn& extra = spec().extra_columns(column);
     const auto add = [this, column](const TableJob& job) { table_.AddExtra(column, job); };
-    if (!extra.input().empty()) return Read({.sweep = sweep_.num, .input = extra.input()}, true, add);
+    if (!extra.input().empty()) {
+      if (!HasInputNamed(sweep_spec_, extra.input())) table_.SetExtraMissing(column);
+      return Read({.sweep = sweep_.num, .input = extra.input()}, true, add);
+    }
     ASSIGN_OR_RETURN(const std::optional<SweepBeside> other, FindSweepBeside(db_, sweep_spec_, extra.sweep()));
     if (!other) {
       table_.SetExtraMissing(column);

@@ -81,7 +81,7 @@ class ResultsTable {
   void SetTestLengths(std::map<std::string, std::set<int>> by_system) { test_lengths_ = std::move(by_system); }
   // AddToCome() of its sweep.
   void AddExtraToCome(int column, int64_t jobs, bool cancelled);
-  // There is no such sweep.
+  // There is no such sweep, or input.
   void SetExtraMissing(int column);
   // Its sweep has other settings than the table's, by their paths.
   void SetExtraDiffers(int column, const std::set<std::string>& settings);
@@ -111,7 +111,7 @@ class ResultsTable {
     int64_t cancelled = 0;
     int64_t to_come = 0;     // Wanted or not,
     int64_t never_came = 0;  // as are these, whose sweep was cancelled first.
-    bool missing = false;  // There is no such sweep.
+    bool missing = false;  // There is no such sweep, or input.
     std::vector<std::string> differences = {};  // Its sweep's settings that are others.
   };
 

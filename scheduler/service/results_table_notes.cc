@@ -241,7 +241,10 @@ void ResultsTable::AddNotesOnExtra(v1::Table& table, int index) const {
   const auto note = [&](int64_t jobs, std::string_view what) {
     if (jobs > 0) table.add_notes(fmt::format("{}: {} {} {}", label, Count(jobs, "job", "jobs"), of, what));
   };
-  if (extra.missing) table.add_notes(fmt::format("{}: not measured, as the sweep '{}' has not been submitted", label, column.sweep()));
+  if (extra.missing) {
+    table.add_notes(column.sweep().empty() ? fmt::format("{}: not measured, as no job of this sweep has an input '{}'", label, column.input())
+                                           : fmt::format("{}: not measured, as the sweep '{}' has not been submitted", label, column.sweep()));
+  }
   note(extra.open, "not finished yet");
   note(extra.to_come, fmt::format("still to come, {}", AsTheyMayBe(extra.to_come)));
   note(extra.cancelled, "cancelled and in no cell");

@@ -133,6 +133,19 @@ v1::TableSpec WithBestOfRuoss() {
   return spec;
 }
 
+TEST_F(QueryTableTest, AnExtraColumnOfAnInputThatNoJobHasIsSaidToBeSo) {
+  SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
+  v1::TableSpec spec;
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("before");
+  extra.set_input("weights");
+
+  const v1::Table table = Table("s", spec);
+
+  EXPECT_FALSE(table.cells(2).has_measured());
+  EXPECT_THAT(table.notes(), ::testing::Contains("before: not measured, as no job of this sweep has an input 'weights'"));
+}
+
 TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsName) {
   SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
   const v1::TableSpec spec = WithBestOfRuoss();
