@@ -377,7 +377,7 @@ def test_a_tokenizer_that_is_not_read_is_named(home):
 
 def test_files_that_were_not_imported_are_not_used(home):
     """What somebody puts into a data set's folder belongs to no identity, and results with it to no data."""
-    folder = home.path / "whole"
+    folder = home.path / "not-the-name"  # Else --tokenizer would mean the folder.
     shutil.copytree(GOLDEN / "models/A", folder)
     imported(home, "model", folder, "--name", "whole")
     there = home.path / "share/longreach/data/whole"
