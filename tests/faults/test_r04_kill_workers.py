@@ -7,8 +7,8 @@ import time
 import pytest
 
 import harness
-from harness import Scheduler, Worker, check_ledger, query, until
-from load import FILES_GO, LONG, MOST_LOSSES, SEEDS, SHORT, Client, Load, assert_nothing_lost, bury, finish, open_jobs, spread, trainer_of
+from harness import Scheduler, Worker, query, until
+from load import FILES_GO, LONG, MOST_LOSSES, SEEDS, SHORT, Client, Load, bury, end_as_undisturbed, finish, open_jobs, spread, trainer_of
 
 CHECKPOINT_EVERY_S = 0.2
 
@@ -99,14 +99,8 @@ def test_kills_of_workers(home, fault, listen):
                 begun[attempt] = step
                 killed_at[attempt] = now
                 redone.append(now - max(started_at, stored_at or 0) / 1e6)
-    client.finish()
-    finish(home, scheduler)
 
-    for worker in team.workers:
-        worker.stop()
-    scheduler.stop()
-    check_ledger(home, scheduler.store)
-    jobs = assert_nothing_lost(scheduler.store, load, client)
+    jobs = end_as_undisturbed(home, scheduler, team.workers, load, client)
     lost = dict(query(scheduler.store, "SELECT id, ended_at / 1e6 FROM attempts WHERE outcome = 'lost'"))
     # Everything went on from the checkpoint that was there, or a later one that was on its way.
     for attempt, step in begun.items():
@@ -141,12 +135,7 @@ def test_a_broken_call_frees_the_work(home, fault):
         assert outcome == "lost" and "its call broke off" in detail, (outcome, detail)
         assert all(start >= step > 0 for _, start in successors(scheduler.store, attempt))
         noticed.append(ended_at / 1e6 - killed_at)
-    client.finish()
-    for worker in team.workers:
-        worker.stop()
-    scheduler.stop()
-    check_ledger(home, scheduler.store)
-    assert_nothing_lost(scheduler.store, load, client)
+    end_as_undisturbed(home, scheduler, team.workers, load, client)
     fault.reached(f"{rounds} kills: free again after {spread(noticed)}, and gone on with by the other worker from the last checkpoint")
 
 
@@ -167,14 +156,8 @@ def test_preempted_workers_lose_nothing(home, fault):
         if not unfinished(scheduler.store):
             break
         stopped_at.append(query(scheduler.store, "SELECT max(checkpoint_step) FROM jobs")[0][0])
-    last = Worker(home, scheduler, name="last")
-    client.finish()
-    finish(home, scheduler)
-    last.stop()
-    scheduler.stop()
 
-    check_ledger(home, scheduler.store)
-    assert_nothing_lost(scheduler.store, load, client)
+    end_as_undisturbed(home, scheduler, [Worker(home, scheduler, name="last")], load, client)
     assert query(scheduler.store, "SELECT sum(failures), sum(losses) FROM jobs") == [(0, 0)]
     # Each went on at the step where the one before had stopped: no step was made twice.
     spans = query(scheduler.store, "SELECT start_step, step, outcome FROM attempts ORDER BY id")

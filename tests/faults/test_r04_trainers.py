@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness import BIN, Scheduler, Worker, check_ledger, messages, query, run_cli, until
-from load import LONG, Client, Load, assert_nothing_lost, finish, open_jobs, outcome, trainer_of
+from load import LONG, Client, Load, end_as_undisturbed, finish, open_jobs, outcome, trainer_of
 
 pytestmark = harness.needs_worker
 
@@ -76,13 +76,7 @@ def test_a_trainer_that_hangs(home, fault):
         start_step = query(scheduler.store, "SELECT start_step FROM attempts JOIN jobs ON jobs.attempt = attempts.id WHERE jobs.id = ?", job)[0][0]
         assert start_step >= step > 0
         hung.append(detail)
-    client.finish()
-    finish(home, scheduler)
-    for worker in workers:
-        worker.stop()
-    scheduler.stop()
-    check_ledger(home, scheduler.store)
-    assert_nothing_lost(scheduler.store, load, client)
+    end_as_undisturbed(home, scheduler, workers, load, client)
     fault.reached(f"{len(hung)} hung trainers killed and replaced, their jobs gone on with from a checkpoint and bit for bit those of an undisturbed "
                   f"run; \"{hung[0]}\"")
 

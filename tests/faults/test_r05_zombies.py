@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, messages, query, until
-from load import LONG, MOST_LOSSES, SHORT, Client, Load, assert_nothing_lost, finish, trainer_of
+from load import LONG, MOST_LOSSES, SHORT, Client, Load, assert_nothing_lost, end_as_undisturbed, finish, trainer_of
 from played_worker import PlayedWorker
 
 
@@ -147,11 +147,6 @@ def test_a_stopped_scheduler_takes_nothing_away(home, fault):
         time.sleep(3 * term_s)
         scheduler.signal(signal.SIGCONT)
         finish(home, scheduler)
-    client.finish()
-    for worker in workers:
-        worker.stop()
-    scheduler.stop()
-    check_ledger(home, scheduler.store)
-    assert_nothing_lost(scheduler.store, load, client)
+    end_as_undisturbed(home, scheduler, workers, load, client)
     assert query(scheduler.store, "SELECT count(*) FROM attempts WHERE outcome <> 'succeeded'") == [(0,)]
     fault.reached(f"{rounds} times three lease terms: 0 attempts lost")

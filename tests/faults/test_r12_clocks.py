@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness import BIN, Scheduler, Worker, check_ledger, query, until
-from load import LONG, SHORT, Client, Load, assert_nothing_lost, finish, open_jobs, trainer_of
+from load import LONG, SHORT, Client, Load, assert_nothing_lost, end_as_undisturbed, finish, open_jobs, trainer_of
 from played_worker import PlayedWorker
 
 DAY_S = 86400
@@ -139,13 +139,7 @@ def test_a_steady_clock_that_runs_fast(home, fault):
         kept += trained(scheduler.store) > 0
         for pid in trainers:
             os.kill(pid, signal.SIGCONT)
-    client.finish()
-    finish(home, scheduler)
-    for worker in workers:
-        worker.stop()
-    scheduler.stop()
-    check_ledger(home, scheduler.store)
-    assert_nothing_lost(scheduler.store, load, client)
+    end_as_undisturbed(home, scheduler, workers, load, client)
     assert query(scheduler.store, "SELECT outcome, detail FROM attempts WHERE outcome <> 'succeeded'") == []
     fault.reached(f"{parts} packs that took longer than a lease, with the scheduler's clock at 1.5 times its rate and lease / renewal = 1.5: "
                   "0 leases ended wrongly")

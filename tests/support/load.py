@@ -10,7 +10,7 @@ import threading
 import grpc
 
 import harness
-from harness import Scheduler, Worker, curves, messages, query, results, run_cli, until
+from harness import Scheduler, Worker, check_ledger, curves, messages, query, results, run_cli, until
 
 SEEDS = 4  # Of a sweep, for each task and encoding.
 
@@ -141,6 +141,16 @@ def assert_nothing_lost(store, load, client):
     assert (jobs, measurements) == undisturbed[:2]
     assert points == undisturbed[2]
     return len(jobs)
+
+
+def end_as_undisturbed(home, scheduler, workers, load, client):
+    """Waits until all work is done, stops everybody, and holds what is in the store against an undisturbed run; how many jobs there are."""
+    client.finish()
+    finish(home, scheduler)
+    for process in [*workers, scheduler]:
+        process.stop()
+    check_ledger(home, scheduler.store)
+    return assert_nothing_lost(scheduler.store, load, client)
 
 
 def trainer_of(worker):
