@@ -51,7 +51,8 @@ def test_stopped_workers_wake_up_late(home, fault):
     print(f"seed {seed}")
     draw = random.Random(seed)
     load = Load(steps=SHORT)
-    scheduler = Scheduler(home, "--lease-term-s", "0.6", "--renew-every-s", "0.2")
+    # Short, but not so that on a busy machine jobs are lost to it again and again, ten times of which are their end.
+    scheduler = Scheduler(home, "--lease-term-s", "1", "--renew-every-s", "0.3")
     workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.1", "--pack-limit", "4") for _ in range(3)]
     client = Client(load, scheduler.address)
     woken = 0
