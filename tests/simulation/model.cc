@@ -96,12 +96,21 @@ void Model::End(int64_t attempt, std::string_view outcome) {
   outcomes_[static_cast<size_t>(attempt - 1)] = outcome;
 }
 
+// Before they are queued again: what was trained up to a checkpoint goes on as that pack, unless a failure has set it apart.
+void Model::KeepTogether(int64_t attempt) {
+  for (const int job : OwnJobs(running_[attempt])) {
+    if (At(job).checkpoint > 0 && At(job).apart <= 0) At(job).apart = -attempt;
+  }
+}
+
 void Model::GiveBack(int64_t attempt) {
+  KeepTogether(attempt);
   for (const int job : OwnJobs(running_[attempt])) FailOrRequeue(job, false);
   End(attempt, "given_back");
 }
 
 void Model::Lose(int64_t attempt) {
+  KeepTogether(attempt);
   for (const int job : OwnJobs(running_[attempt])) FailOrRequeue(job, ++At(job).losses >= kLossesToFail);
   End(attempt, "lost");
 }
