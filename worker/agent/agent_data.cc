@@ -42,7 +42,8 @@ void Agent::BeginVerifying(const AttemptPtr& attempt) {
       [this, attempt](const absl::Status& whole) {
         if (std::erase(verifying_, attempt) > 0) data_watch_.Alive();
         if (verifying_.empty()) data_timer_.cancel();
-        if (!Holds(attempt) || ended_already_) return;
+        // What hung, and was failed for it, is held until its report goes, and its disk may give an answer just then.
+        if (!Holds(attempt) || ended_already_ || attempt->stage != Attempt::Stage::kFetching) return;
         OnVerified(attempt, whole);
       });
 }
