@@ -30,20 +30,24 @@ for word in "$@"; do
   case $word in --packs=*) packs=${word#*=} ;; esac
   previous=$word
 done
-[[ $packs =~ ^[1-9][0-9]?$ ]] || refuse "--packs '$packs' is no number from 1 to 64"
+[[ $packs =~ ^[1-9][0-9]?$ && $packs -le 64 ]] || refuse "--packs '$packs' is no number from 1 to 64"
 
-reader=()
-if [ -n "${LONGREACH_READER_CERTIFICATE-}" ]; then reader+=(--certificate "$LONGREACH_READER_CERTIFICATE" --key "${LONGREACH_READER_KEY-}"); fi
-if [ -n "${LONGREACH_READER_TOKEN_FILE-}" ]; then reader+=(--token-file "$LONGREACH_READER_TOKEN_FILE"); fi
-longreach() { "${LONGREACH_CLIENT:-longreach}" "$@" --scheduler "$LONGREACH_SCHEDULER" "${reader[@]}"; }
+looking=(--scheduler "$LONGREACH_SCHEDULER")
+if [ -n "${LONGREACH_READER_CERTIFICATE-}" ]; then
+  looking+=(--certificate "$LONGREACH_READER_CERTIFICATE" --key "${LONGREACH_READER_KEY:?is not set: the key of LONGREACH_READER_CERTIFICATE}")
+fi
+if [ -n "${LONGREACH_READER_TOKEN_FILE-}" ]; then looking+=(--token-file "$LONGREACH_READER_TOKEN_FILE"); fi
+ask() { "${LONGREACH_CLIENT:-longreach}" "$@" "${looking[@]}"; }
 
-waiting=$(longreach workers --waiting)
+# With its format, which the environment or a config file may set otherwise.
+waiting=$(ask workers --waiting -o table)
+[[ $waiting =~ ^[0-9]+$ ]] || refuse "'$waiting' is no number of packs; is LONGREACH_CLIENT the program longreach?"
 if [ "$waiting" -eq 0 ]; then exit 0; fi
 
 # Those that Slurm has: of one that waits the job's number is its array's, of one that runs its own, which its worker's name ends with.
 name=${LONGREACH_HIRE_NAME:-longreach-worker}
 tasks=$(squeue --noheader --array --user "$(id -un)" --name "$name" --states PENDING,CONFIGURING,RUNNING,SUSPENDED --format '%T %A')
-workers=$(longreach workers -o csv)
+workers=$(ask workers -o csv)
 # Tasks, those that no worker has come from yet, and a worker that does nothing. Columns: id, name, state, device, threads, pack limit, seen, what it does.
 read -r have coming idle < <(awk -F, '
   NR == FNR { if (NF >= 9) { job = $2; sub(/.*-/, "", job); there[job] = $2; does[job] = $3 == "active" && $8 == "" ? "nothing" : "something" } next }
@@ -58,5 +62,6 @@ more=$(( (waiting + packs - 1) / packs - coming ))
 room=$(( most - have ))
 if [ "$more" -gt "$room" ]; then more=$room; fi
 if [ "$more" -le 0 ]; then exit 0; fi
-job=$(sbatch --parsable "${slurm_options[@]}" --job-name "$name" --array "0-$((more - 1))" "$(dirname "${BASH_SOURCE[0]}")/worker.sbatch" "$@")
+# An array without elements is no variable to bash before 4.4.
+job=$(sbatch --parsable ${slurm_options[@]+"${slurm_options[@]}"} --job-name "$name" --array "0-$((more - 1))" "$(dirname "${BASH_SOURCE[0]}")/worker.sbatch" "$@")
 echo "$waiting packs wait, $have of $most workers are there or on their way: $more more (Slurm's job ${job%%;*})"

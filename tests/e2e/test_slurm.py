@@ -192,9 +192,3 @@ def test_none_is_hired_where_those_that_are_there_cannot_do_what_waits(home, slu
 
     assert hired.out == "" and "does nothing: such workers cannot train them, and none is submitted" in hired.err, hired
     assert slurm.tasks() == tasks
-
-
-@pytest.mark.parametrize("arguments, said", [([], "'' is no number"), (["0"], "'0' is no number"), (["4", "--", "--packs", "many"], "--packs 'many'")], ids=["none", "zero", "packs"])
-def test_what_is_no_number_of_workers_is_refused(home, arguments, said):
-    refused = run(home, "env", "LONGREACH_SCHEDULER=localhost:1", HIRE, *arguments)
-    assert refused.code == 2 and said in refused.err, refused
