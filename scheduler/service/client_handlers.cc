@@ -79,7 +79,9 @@ grpc::ServerWriteReactor<v1::LogPart>* ClientHandlers::FollowLog(Context* contex
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListWorkers(Context* context, const v1::ListWorkersRequest* request, v1::ListWorkersResponse* reply) {
-  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::ListWorkers(db, engine_.board().Read(), *request); });
+  // The count takes a look at each job that waits.
+  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::ListWorkers(db, engine_.board().Read(), *request); },
+                      request->count_waiting() ? threads_.long_calls : threads_.calls);
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListDataSets(Context* context, const v1::ListDataSetsRequest*, v1::ListDataSetsResponse* reply) {

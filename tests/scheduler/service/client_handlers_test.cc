@@ -85,6 +85,25 @@ TEST_F(ClientHandlersTest, AListOfSomeJobsOfASweepDoesNotKeepShortCallsWaiting) 
   EXPECT_EQ(some.Status().error_code(), grpc::StatusCode::NOT_FOUND) << "there is no sweep at all";
 }
 
+TEST_F(ClientHandlersTest, ACountOfWhatWaitsDoesNotKeepShortCallsWaiting) {
+  std::latch busy(1);
+  long_calls_.Post([&busy] { busy.wait(); });
+  LocalCall<v1::ListWorkersResponse> list, count;
+  const v1::ListWorkersRequest request;
+  v1::ListWorkersRequest counting;
+  counting.set_count_waiting(true);
+
+  handlers_->ListWorkers(count.context(), &counting, count.reply());
+  handlers_->ListWorkers(list.context(), &request, list.reply());
+  WaitFor(calls_);
+
+  EXPECT_TRUE(list.IsAnswered());
+  EXPECT_FALSE(count.IsAnswered()) << "it reads all jobs that wait";
+  busy.count_down();
+  EXPECT_TRUE(count.Status().ok());
+  EXPECT_TRUE(count.reply()->has_packs_waiting());
+}
+
 TEST_F(ClientHandlersTest, ABackupWhoseCallerIsGoneIsNotMade) {
   const longreach::testing::TemporaryFolder folder;
   std::latch busy(1);
