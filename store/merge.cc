@@ -104,6 +104,7 @@ class Merge {
   absl::Status TakeResult(const JobRow& job, const JobRow& own);
   absl::Status CopyResult(const JobRow& job, int64_t own);
   absl::Status CopyArtifacts(const JobRow& job, int64_t own, bool checkpoints_only);
+  absl::Status KeepPack(int64_t own);
   absl::Status LeaveAttempt(const JobRow& own);
   absl::Status Compare(const JobRow& job, const JobRow& own);
 
@@ -313,8 +314,17 @@ absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoin
     RETURN_IF_ERROR(CopyArtifact(ours_, artifact));
     ++report_.artifacts_added;
   }
-  if (job.state == State::kSucceeded) RETURN_IF_ERROR(KeepFilesOfResult(ours_, own, attempts_.at(job.attempt.value_or(0))));
-  return absl::OkStatus();
+  if (job.state == State::kSucceeded) return KeepFilesOfResult(ours_, own, attempts_.at(job.attempt.value_or(0)));
+  return KeepPack(own);
+}
+
+// What goes on from a checkpoint goes on as the pack that made it, by the number that the scheduler gives such a pack (GroupOfBegun() in scheduler/core): with
+// none, packs that are at the same step would be mixed anew here.
+absl::Status Merge::KeepPack(int64_t own) {
+  return ours_.Run("UPDATE jobs SET split_group = -(SELECT a.attempt FROM artifacts AS a WHERE a.job = jobs.num AND a.kind = 'checkpoint' "
+                   "ORDER BY a.step DESC, a.attempt DESC LIMIT 1) WHERE num = ? AND checkpoint_step > 0 AND split_group <= 0 AND state <> 'leased'",
+                   own)
+      .status();
 }
 
 absl::Status Merge::Compare(const JobRow& job, const JobRow& own) {

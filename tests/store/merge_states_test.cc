@@ -204,6 +204,24 @@ TEST_F(MergeTest, ACheckpointThatIsNotThereTakesNoPlaceOfOurs) {
   EXPECT_EQ(checkpoints[1].step, 10);
 }
 
+// On a GPU a job's bits depend on its pack.
+TEST_F(MergeTest, PacksThatHaveBegunOverThereGoOnAsTheyWere) {
+  const std::vector<NewJob> jobs = MakePack(4);
+  ours_.Start("w1", ours_.AddSweep("mine", {MakeJob("odds_first", "none", false, 1, 0)}));  // So that numbers of attempts are others here.
+  const std::vector<int64_t> nums = theirs_->AddSweep("one", jobs);
+  for (const size_t first : {0, 2}) {
+    const int64_t attempt = theirs_->Start("w2", {nums[first], nums[first + 1]}, 50);
+    for (const size_t job : {first, first + 1}) theirs_->AddFile(nums[job], "checkpoint", 60, attempt, "checkpoint of attempt " + std::to_string(attempt));
+  }
+
+  ASSERT_OK(Merge());
+
+  EXPECT_EQ(OurJob(jobs[0]).split_group, -2);
+  EXPECT_EQ(OurJob(jobs[1]).split_group, -2);
+  EXPECT_EQ(OurJob(jobs[2]).split_group, -3);
+  EXPECT_EQ(OurJob(jobs[3]).split_group, -3);
+}
+
 TEST_F(MergeTest, WhatIsNoHashIsRefused) {
   theirs_->AddSweep("one", MakePack(1));
   const int64_t attempt = theirs_->Start("w2", {1});
