@@ -79,9 +79,13 @@ absl::Status WriteRelease(sql::Transaction& tx, const store::JobRow& job, int64_
   return store::RequeueJob(tx, job.num, attempt, row);
 }
 
-// Of an attempt that ended early, which is nobody's failure.
-int64_t GroupAfter(const store::JobRow& job, int64_t attempt) {
-  return job.checkpoint_step > 0 ? core::GroupOfBegun(Attempt{attempt}, job.split_group) : job.split_group;
+// Of an attempt that ended early, which is nobody's failure. One that made no checkpoint, as it may not even have begun, leaves its jobs with the pack that made the
+// one they have: that may have been a larger one, and go on as such elsewhere.
+absl::StatusOr<int64_t> GroupAfter(sql::Connection& db, const store::JobRow& job, int64_t attempt) {
+  if (job.checkpoint_step == 0) return job.split_group;
+  ASSIGN_OR_RETURN(const std::vector<store::ArtifactRow> checkpoints, store::CheckpointsOf(db, job.num));
+  const bool made_the_newest = !checkpoints.empty() && checkpoints.front().attempt == attempt;
+  return made_the_newest ? core::GroupOfBegun(Attempt{attempt}, job.split_group) : job.split_group;
 }
 
 absl::Status End(sql::Transaction& tx, const store::AttemptRow& attempt, Outcome outcome, std::string_view detail, std::string_view engine,
@@ -244,7 +248,8 @@ absl::Status EndGivenBack(sql::Transaction& tx, const store::AttemptRow& attempt
   for (const store::JobRow& job : jobs) {
     ASSIGN_OR_RETURN(core::Life before, LifeOf(job, attempt.worker));
     ASSIGN_OR_RETURN(core::Life after, core::GiveBack(before, Attempt{attempt.id}));
-    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, GroupAfter(job, attempt.id), effects));
+    ASSIGN_OR_RETURN(const int64_t group, GroupAfter(tx, job, attempt.id));
+    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, group, effects));
   }
   return End(tx, attempt, Outcome::kGivenBack, detail, engine, now, effects);
 }
@@ -254,7 +259,8 @@ absl::Status EndLost(sql::Transaction& tx, const store::AttemptRow& attempt, con
   for (const store::JobRow& job : jobs) {
     ASSIGN_OR_RETURN(core::Life before, LifeOf(job, attempt.worker));
     ASSIGN_OR_RETURN(core::Life after, core::Lose(before, Attempt{attempt.id}, reason));
-    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, GroupAfter(job, attempt.id), effects));
+    ASSIGN_OR_RETURN(const int64_t group, GroupAfter(tx, job, attempt.id));
+    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, group, effects));
   }
   return End(tx, attempt, Outcome::kLost, reason, "", now, effects);
 }

@@ -164,9 +164,9 @@ absl::Status CoreStore::Release(int64_t id, Outcome outcome, const std::string& 
   AttemptAt(id).outcome = outcome;
   for (size_t i = 0; i < own.size(); ++i) {
     const core::Life before = At(own[i]).life;
-    int64_t& group = At(own[i]).split_group;
-    if (outcome == Outcome::kFailed && !alone) group = groups[i];
-    if (outcome != Outcome::kFailed && At(own[i]).checkpoint > 0) group = core::GroupOfBegun(Attempt{id}, group);
+    JobRow& row = At(own[i]);
+    if (outcome == Outcome::kFailed && !alone) row.split_group = groups[i];
+    if (outcome != Outcome::kFailed && row.checkpoint > 0 && row.checkpoint_by == id) row.split_group = core::GroupOfBegun(Attempt{id}, row.split_group);
     RETURN_IF_ERROR(Assign(own[i], outcome == Outcome::kFailed ? core::Fail(before, Attempt{id}, alone, reason)
                                    : outcome == Outcome::kLost ? core::Lose(before, Attempt{id}, reason)
                                                                : core::GiveBack(before, Attempt{id})));

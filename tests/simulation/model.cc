@@ -96,10 +96,10 @@ void Model::End(int64_t attempt, std::string_view outcome) {
   outcomes_[static_cast<size_t>(attempt - 1)] = outcome;
 }
 
-// Before they are queued again: what was trained up to a checkpoint goes on as that pack, unless a failure has set it apart.
+// Before they are queued again: what goes on from a checkpoint of this attempt goes on as its pack, unless a failure has set it apart.
 void Model::KeepTogether(int64_t attempt) {
   for (const int job : OwnJobs(running_[attempt])) {
-    if (At(job).checkpoint > 0 && At(job).apart <= 0) At(job).apart = -attempt;
+    if (At(job).checkpoint > 0 && At(job).checkpoint_by == attempt && At(job).apart <= 0) At(job).apart = -attempt;
   }
 }
 

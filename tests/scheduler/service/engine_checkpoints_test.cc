@@ -137,6 +137,29 @@ TEST_F(EngineCheckpointsTest, APackThatIsInterruptedGoesOnAsItWas) {
   EXPECT_THAT(explained->reasons(), Not(Contains(HasSubstr("A pack with it failed"))));
 }
 
+TEST_F(EngineCheckpointsTest, APackOfWhichPartsWereLeasedForNothingGoesOnAsAWhole) {
+  Submit(Sweep("s", 6));
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(6);
+  const v1::Lease began = worker.Take();
+  worker.Sync();
+  for (const v1::LeasedJob& job : began.jobs()) ASSERT_TRUE(Upload(job, static_cast<int64_t>(began.attempt()), "a", "checkpoint", 10).ok());
+  worker.GiveBack(began);
+  worker.next().mutable_abilities()->set_pack_limit(4);
+  worker.next().set_free_slots(2);
+  const v1::SynchronizeResponse parts = worker.Sync();
+  ASSERT_EQ(parts.leases_size(), 2);
+  EXPECT_EQ(parts.leases(0).jobs_size(), 4);
+
+  // Neither has come to a checkpoint of its own.
+  for (const v1::Lease& lease : parts.leases()) worker.GiveBack(lease);
+  worker.next().mutable_abilities()->set_pack_limit(6);
+  const v1::SynchronizeResponse then = worker.Sync();
+
+  ASSERT_EQ(then.leases_size(), 1);
+  EXPECT_EQ(then.leases(0).jobs_size(), 6);
+}
+
 TEST_F(EngineCheckpointsTest, AnUploadMustBeOfAMemberOfTheAttempt) {
   Submit(Sweep("s", 1));
   TestWorker worker = Worker("a");
