@@ -32,12 +32,15 @@ for word in "$@"; do
 done
 [[ $packs =~ ^[1-9][0-9]?$ && $packs -le 64 ]] || refuse "--packs '$packs' is no number from 1 to 64"
 
+client=("${LONGREACH_CLIENT:-longreach}")
 looking=(--scheduler "$LONGREACH_SCHEDULER")
 if [ -n "${LONGREACH_READER_CERTIFICATE-}" ]; then
   looking+=(--certificate "$LONGREACH_READER_CERTIFICATE" --key "${LONGREACH_READER_KEY:?is not set: the key of LONGREACH_READER_CERTIFICATE}")
+  # The workers' own, which would be shown, too, and count more than a certificate.
+  client=(env -u LONGREACH_TOKEN -u LONGREACH_TOKEN_FILE "${client[@]}")
 fi
 if [ -n "${LONGREACH_READER_TOKEN_FILE-}" ]; then looking+=(--token-file "$LONGREACH_READER_TOKEN_FILE"); fi
-ask() { "${LONGREACH_CLIENT:-longreach}" "$@" "${looking[@]}"; }
+ask() { "${client[@]}" "$@" "${looking[@]}"; }
 
 # With its format, which the environment or a config file may set otherwise.
 waiting=$(ask workers --waiting -o table)

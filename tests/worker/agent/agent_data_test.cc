@@ -100,7 +100,7 @@ TEST_F(AgentDataTest, ADiskThatGivesNothingIsNotWaitedForWithoutEnd) {
   std::promise<void> repaired;
   const std::shared_future<void> disk = repaired.get_future().share();
   AgentOptions options = Options();
-  options.hang_floor_s = 1;
+  options.hang_floor_s = 2;
   options.verify_data = [disk](const std::string&, const std::stop_token&, std::atomic<int64_t>&) {
     disk.wait();
     return absl::OkStatus();
