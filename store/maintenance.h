@@ -99,12 +99,15 @@ class MergeSource {
   // Reading the rows of a large one takes minutes. A stop also ends what is done with it later.
   static absl::StatusOr<MergeSource> Open(const std::filesystem::path& file, const std::filesystem::path& artifacts = {},
                                           const std::stop_token& stop = {});
+  // What Open() does but for reading the rows, which Read() then does, once: neither takes over what is not sound.
+  static absl::StatusOr<MergeSource> Hold(const std::filesystem::path& file, const std::filesystem::path& artifacts = {});
+  absl::Status Read(const std::stop_token& stop);
   MergeSource(MergeSource&&) noexcept;
   ~MergeSource();
 
   // From now on this stop ends what is done with it, in the place of the one that it was opened with.
   void StopWith(const std::stop_token& stop);
-  // What Apply would refuse, before anything is copied.
+  // What Apply would refuse, before anything is copied. It and what follows come after Read().
   absl::Status Check(sql::Connection& ours);
   // Copies the artifact files that `files` lacks and that are whole over there. Takes long; call it before Apply and not on the writer's thread. The pins keep
   // the files until rows name them; they are to be settled after the commit, or noted (NoteUnnamed) when nothing came of it, also when this
@@ -119,8 +122,6 @@ class MergeSource {
  private:
   struct Impl;
   explicit MergeSource(std::unique_ptr<Impl> impl);
-  // What Open() does but for reading the rows.
-  static absl::StatusOr<MergeSource> OpenUnread(const std::filesystem::path& file, const std::filesystem::path& artifacts);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -39,12 +39,15 @@ absl::Status HeldElsewhere(const absl::Status& refused, const std::filesystem::p
   const auto address = refused.GetPayload(kHeldAt);
   if (!address.has_value()) return refused;
   const std::string at(*address);
+  const auto soon_free = refused.GetPayload(kSoonFree);
   absl::Status held = absl::FailedPreconditionError(
-      fmt::format("the store '{}' is held by another scheduler{}, and is merged while nobody has it open; stop that one, or merge a copy that it writes, which has all results but no files: "
+      fmt::format("the store '{}' is held by another scheduler{}, and is merged while nobody has it open; {}, or merge a copy that it writes, which has all results but no files: "
                   "'longreach store backup FILE{}'",
-                  file.string(), at.empty() ? "" : ", at " + at, at.empty() ? "" : " --scheduler " + ShellWord(at)));
+                  file.string(), at.empty() ? "" : ", at " + at,
+                  soon_free.has_value() ? "it is that of a command, as 'longreach store check': try again when that has ended" : "stop that one",
+                  at.empty() ? "" : " --scheduler " + ShellWord(at)));
   held.SetPayload(kHeldAt, *address);
-  if (const auto soon_free = refused.GetPayload(kSoonFree); soon_free.has_value()) held.SetPayload(kSoonFree, *soon_free);
+  if (soon_free.has_value()) held.SetPayload(kSoonFree, *soon_free);
   held.SetPayload(kIsMerged, absl::Cord());
   return held;
 }
@@ -52,6 +55,8 @@ absl::Status HeldElsewhere(const absl::Status& refused, const std::filesystem::p
 }  // namespace
 
 struct MergeSource::Impl {
+  std::filesystem::path file;   // As it was named.
+  bool is_read = false;
   std::unique_ptr<Store> copy;  // Of a store that may not be written.
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<ArtifactFiles> files;
@@ -65,12 +70,13 @@ MergeSource::MergeSource(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 MergeSource::MergeSource(MergeSource&&) noexcept = default;
 MergeSource::~MergeSource() = default;
 
-absl::StatusOr<MergeSource> MergeSource::OpenUnread(const std::filesystem::path& file, const std::filesystem::path& artifacts) {
+absl::StatusOr<MergeSource> MergeSource::Hold(const std::filesystem::path& file, const std::filesystem::path& artifacts) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
     return absl::NotFoundError(fmt::format("there is no store '{}' to merge; name the file of the store to take over", file.string()));
   }
   auto impl = std::make_unique<Impl>();
+  impl->file = file;
   std::filesystem::path real = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
   if (const absl::Status database = RefuseWhatIsNoDatabase(real); !database.ok()) {
     return absl::FailedPreconditionError(fmt::format("'{}' is no store: nothing was merged, and it was left as it is; name the file of the store to take over", file.string()));
@@ -105,21 +111,29 @@ absl::StatusOr<MergeSource> MergeSource::OpenUnread(const std::filesystem::path&
 
 absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file, const std::filesystem::path& artifacts,
                                               const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(MergeSource source, OpenUnread(file, artifacts));
-  Impl& impl = *source.impl_;
+  ASSIGN_OR_RETURN(MergeSource source, Hold(file, artifacts));
+  RETURN_IF_ERROR(source.Read(stop));
+  source.StopWith(stop);
+  return source;
+}
+
+absl::Status MergeSource::Read(const std::stop_token& stop) {
+  if (impl_->is_read) return absl::OkStatus();
+  const std::string file = impl_->file.string();
+  impl_->stopping.reset();  // The check stops its connection itself.
   // Results do not hang on files: which of these are whole CopyFiles() finds out.
   ExpectedFiles expected;
-  const absl::StatusOr<CheckReport> read = CheckRows(*impl.db, expected, stop);
-  if (absl::IsDataLoss(read.status())) return absl::DataLossError(fmt::format("'{}': nothing was merged: {}", file.string(), std::string(read.status().message())));
+  const absl::StatusOr<CheckReport> read = CheckRows(*impl_->db, expected, stop);
+  if (absl::IsDataLoss(read.status())) return absl::DataLossError(fmt::format("'{}': nothing was merged: {}", file, std::string(read.status().message())));
   ASSIGN_OR_RETURN(const CheckReport report, read);
   if (!report.violations.empty()) {
     return absl::DataLossError(fmt::format("'{0}' is not sound, nothing was merged: {1}{2}; merge a copy of it from before, or run again here what it has\n"
                                            "'longreach store check --store {3}' says what is at stake",
-                                           file.string(), report.violations[0], report.violations.size() > 1 ? fmt::format(" (and {} more)", report.violations.size() - 1) : "",
-                                           ShellWord(file.string())));
+                                           file, report.violations[0], report.violations.size() > 1 ? fmt::format(" (and {} more)", report.violations.size() - 1) : "",
+                                           ShellWord(file)));
   }
-  source.StopWith(stop);
-  return source;
+  impl_->is_read = true;
+  return absl::OkStatus();
 }
 
 void MergeSource::StopWith(const std::stop_token& stop) {

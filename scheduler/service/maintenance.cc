@@ -147,6 +147,7 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
     ASSIGN_OR_RETURN(store::MergeSource opened, store::MergeSource::Open(request.path(), {}, stop));
     source = std::make_unique<store::MergeSource>(std::move(opened));
   }
+  RETURN_IF_ERROR(source->Read(stop));  // If it was only held.
   source->StopWith(stop);
   {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
@@ -181,11 +182,11 @@ absl::StatusOr<std::unique_ptr<store::MergeSource>> LookBeforeMerge(const std::s
   return std::make_unique<store::MergeSource>(std::move(source));
 }
 
-absl::StatusOr<std::unique_ptr<store::MergeSource>> HoldForMerge(const std::string& path, const store::Store& store, const std::stop_token& stop) {
+absl::StatusOr<std::unique_ptr<store::MergeSource>> HoldForMerge(const std::string& path, const store::Store& store) {
   std::unique_ptr<store::MergeSource> held;
   std::error_code no_file;
   if (!CheckPath(path, "").ok() || std::filesystem::equivalent(path, store.file(), no_file)) return held;
-  absl::StatusOr<store::MergeSource> source = store::MergeSource::Open(path, {}, stop);
+  absl::StatusOr<store::MergeSource> source = store::MergeSource::Hold(path);
   if (source.ok()) held = std::make_unique<store::MergeSource>(*std::move(source));
   else if (source.status().GetPayload(store::kHeldAt).has_value()) return source.status();
   return held;

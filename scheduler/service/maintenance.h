@@ -23,7 +23,7 @@ absl::StatusOr<v1::BackupStoreResponse> BackupStore(store::Store& store, const v
 absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1::CheckStoreRequest& request, const std::stop_token& stop = {});
 
 // Opens the other store, copies files on the caller's thread, then merges the rows in one event, and waits for it. `by`: who asks, for the log. `looked_at`: the
-// other store, where LookBeforeMerge() or HoldForMerge() has opened it and held it since: it is not read a second time.
+// other store, where LookBeforeMerge() or HoldForMerge() has opened it and held it since: what LookBeforeMerge() has read is not read a second time.
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
                                                   const v1::MergeStoreRequest& request, const std::stop_token& stop = {}, std::string_view by = {},
                                                   std::unique_ptr<store::MergeSource> looked_at = nullptr);
@@ -32,8 +32,8 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
 absl::StatusOr<std::unique_ptr<store::MergeSource>> LookBeforeMerge(const std::string& path, const std::stop_token& stop);
 
 // The same for `store`, which is there: an error only where somebody else holds the other one, so that who waits for that does not hold `store` meanwhile. What else
-// MergeStore() is to refuse it says itself: null.
-absl::StatusOr<std::unique_ptr<store::MergeSource>> HoldForMerge(const std::string& path, const store::Store& store, const std::stop_token& stop);
+// MergeStore() is to refuse it says itself: null. The other one is not read yet, which takes minutes: until the scheduler listens, nobody who wants `store` is told where to ask.
+absl::StatusOr<std::unique_ptr<store::MergeSource>> HoldForMerge(const std::string& path, const store::Store& store);
 
 absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store, WallTime now);
 

@@ -319,7 +319,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   // Only whoever holds the store may take the address over from a predecessor.
   RETURN_IF_ERROR(MakeFree(address));
   if (!options.merges.empty() && parts->looked_at == nullptr) {
-    ASSIGN_OR_RETURN(parts->looked_at, HoldForMerge(options.merges, *parts->store, options.stop));
+    ASSIGN_OR_RETURN(parts->looked_at, HoldForMerge(options.merges, *parts->store));
   }
   RETURN_IF_ERROR(parts->Decide(options));
   parts->MakeHandlers(options);

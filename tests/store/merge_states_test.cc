@@ -112,7 +112,10 @@ TEST_F(MergeTest, AStoreThatIsHeldForeignNewerOrAbsentIsRefused) {
   const absl::Status held = MergeSource::Open(folder_ / "theirs.db").status();
   EXPECT_THAT(std::string(held.message()), HasSubstr("theirs.db' is held by another scheduler, at localhost:7070, and is merged while nobody has it open"));
   EXPECT_THAT(std::string(held.message()), HasSubstr("'longreach store backup FILE --scheduler localhost:7070'")) << "asking it to merge itself is no way";
+  EXPECT_THAT(std::string(held.message()), HasSubstr("; stop that one, or merge a copy"));
   EXPECT_TRUE(held.GetPayload(kHeldAt).has_value());
+  theirs_->store->ListensAt("unix:/run/s.sock", /*soon_free=*/true);
+  EXPECT_THAT(std::string(MergeSource::Open(folder_ / "theirs.db").status().message()), HasSubstr("try again when that has ended, or merge a copy")) << "a command's";
   EXPECT_EQ(MergeSource::Open(folder_ / "ours.db").status().code(), absl::StatusCode::kFailedPrecondition) << "ourselves";
   EXPECT_EQ(MergeSource::Open(folder_ / "none.db").status().code(), absl::StatusCode::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "none.db"));
@@ -128,6 +131,21 @@ TEST_F(MergeTest, AStoreThatIsHeldForeignNewerOrAbsentIsRefused) {
   std::filesystem::rename(folder_ / "theirs.db", moved);
   EXPECT_OK(sql::Connection::Open(moved, sql::Mode::kReadWrite)->Execute("PRAGMA user_version = 3"));
   EXPECT_THAT(std::string(MergeSource::Open(moved).status().message()), HasSubstr("'longreach store migrate --store \"" + moved.string() + "\"'")) << "older";
+}
+
+TEST_F(MergeTest, AStoreThatIsHeldIsReadBeforeItIsMerged) {
+  theirs_->AddSweep("one", MakePack(2));
+  theirs_->Succeed(theirs_->Start("w2", {1}), 0.75);
+  ASSERT_OK(theirs_->db().Run("DELETE FROM measurements"));
+  theirs_.reset();
+
+  ASSERT_OK_AND_ASSIGN(MergeSource held, MergeSource::Hold(folder_ / "theirs.db"));
+
+  EXPECT_FALSE(Store::Open((folder_ / "theirs.db").string()).ok()) << "nobody else has it";
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(held.Read(stop.get_token()).code(), absl::StatusCode::kUnavailable);
+  for (int time = 0; time < 2; ++time) EXPECT_EQ(held.Read({}).code(), absl::StatusCode::kDataLoss) << "whoever has it read in vain has not read it";
 }
 
 TEST_F(MergeTest, AStoreThatContradictsItselfIsRefused) {

@@ -254,12 +254,43 @@ TEST_F(ServerTest, WhileAStoreThatIsToBeMergedIsHeldNoneIsOpenedForIt) {
   server_.reset();
   Start(options);
   EXPECT_FALSE(store::Store::Open(other.store, {}).ok()) << "held until it is merged";
+  EXPECT_EQ(store::Store::Open(options.store, {}).status().GetPayload(store::kHeldAt), absl::Cord(options.listen)) << "and whoever wants ours may ask here";
   v1::MergeStoreRequest merge;
   merge.set_path(other.store);
   EXPECT_EQ(Call<v1::MergeStoreResponse>(&v1::Longreach::Stub::MergeStore, merge).jobs_added(), 4);
   server_.reset();
   options.merges = options.store;
   Start(options);  // That it is the store itself the merge says.
+}
+
+// Of a large one that takes minutes, in which nobody would be told where this scheduler listens.
+TEST_F(ServerTest, AStoreThatIsToBeMergedIntoOneThatIsThereIsReadByTheMerge) {
+  ServerOptions options = Options();
+  Start(options);
+  server_.reset();
+  ServerOptions other = Options();
+  other.store = folder_ / "other.db";
+  Start(other);
+  Submit(Sweep());
+  server_.reset();
+  {
+    absl::StatusOr<sql::Connection> db = sql::Connection::Open(other.store, sql::Mode::kReadWrite);
+    ASSERT_TRUE(db.ok()) << db.status();
+    ASSERT_TRUE(db->Execute("UPDATE sweeps SET jobs_queued = jobs_queued + 1").ok());
+  }
+  options.merges = other.store;
+  Start(options);
+  EXPECT_FALSE(store::Store::Open(other.store, {}).ok()) << "it is held";
+  v1::MergeStoreRequest merge;
+  merge.set_path(other.store);
+  grpc::ClientContext context;
+  v1::MergeStoreResponse response;
+
+  const grpc::Status refused = client_->MergeStore(&context, merge, &response);
+
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_THAT(refused.error_message(), HasSubstr("other.db' is not sound, nothing was merged: sweep "));
+  EXPECT_TRUE(store::Store::Open(other.store, {}).ok()) << "and free again";
 }
 
 TEST_F(ServerTest, WhoeverWantsTheStoreIsToldToAskOrToWait) {
