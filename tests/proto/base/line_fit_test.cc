@@ -26,6 +26,19 @@ TEST(LineFitTest, ALevelLineHasNoCorrelation) {
   EXPECT_EQ(line->correlation, std::nullopt);
 }
 
+// The mean of 48 times 0.9 is another number: neither a correlation nor a slope may come of that.
+TEST(LineFitTest, ManyValuesThatAreAlikeAreSoWhateverTheirMeanIs) {
+  const std::vector<double> alike(48, 0.9);
+  std::vector<double> rising;
+  for (size_t i = 0; i < alike.size(); ++i) rising.push_back(0.1 * static_cast<double>(i));
+  const absl::StatusOr<FittedLine> level = FitLine(rising, alike);
+  ASSERT_TRUE(level.ok()) << level.status();
+  EXPECT_EQ(level->slope, 0);
+  EXPECT_EQ(level->intercept, 0.9);
+  EXPECT_EQ(level->correlation, std::nullopt);
+  EXPECT_FALSE(FitLine(alike, rising).ok());
+}
+
 TEST(LineFitTest, RefusesValuesWithoutALine) {
   const std::vector<double> one = {1}, alike = {2, 2}, other = {1, 3};
   EXPECT_FALSE(FitLine(one, one).ok());
