@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -47,6 +48,9 @@ struct Side {
   std::string choice = {};  // Which of its jobs: as Between::Choice(); empty: of two sweeps, all.
 };
 
+// Sides that are not asked what --only says of an axis, by the axis.
+using Baselines = std::map<std::string, size_t, std::less<>>;
+
 // What stands beside each other, and what there is to say of it.
 struct Comparison {
   std::array<std::string, 2> names;   // Of the two sides, for people.
@@ -56,6 +60,7 @@ struct Comparison {
   PairedValues values;
   TestedLengths lengths;
   std::vector<std::string> notes;
+  Baselines baselines = {};
 };
 
 class Compare final : public Command {
@@ -159,7 +164,8 @@ class Compare final : public Command {
       return UsageError(fmt::format("'{}' and '{}' are the same sweep", Printable(first_), Printable(second_)),
                         "name another one ('longreach sweeps' lists them), or what to compare within it: --between encoding=rope,alibi");
     }
-    const std::array<std::vector<std::string>, 2> only = OnlyOfSides(first.spec(), second.spec());
+    const Baselines baselines = NotAsked(first.spec(), second.spec());
+    const std::array<std::vector<std::string>, 2> only = OnlyOfSides(baselines);
     std::array<SweepValues, 2> sides = {SweepValues(first.spec(), only[0]), SweepValues(second.spec(), only[1])};
     TestedLengths lengths;
     const auto add_to = [&](size_t side) {
@@ -179,7 +185,8 @@ class Compare final : public Command {
                           .settings = Settings(first, second, sides[0], sides[1]),
                           .values = PairedValues(sides[0], sides[1]),
                           .lengths = std::move(lengths),
-                          .notes = {}};
+                          .notes = {},
+                          .baselines = baselines};
     for (const std::string& axis : by_) RETURN_IF_ERROR(CheckShared(axis, sides, comparison.values));
     AddNotesOnAxes(sides, comparison);
     AddNotesOnSides(sides, comparison);
@@ -190,13 +197,20 @@ class Compare final : public Command {
   }
 
   // A baseline has none of the other's encodings or systems, so that which of these are asked for is nothing that it is asked.
-  std::array<std::vector<std::string>, 2> OnlyOfSides(const v1::SweepSpec& first, const v1::SweepSpec& second) const {
-    std::array<std::vector<std::string>, 2> only = {only_, only_};
+  Baselines NotAsked(const v1::SweepSpec& first, const v1::SweepSpec& second) const {
+    Baselines baselines;
+    const Only only(only_);
+    if (only.choices().empty()) return baselines;  // Sweeps may have millions of seeds.
     const SweepValues of_first(first, {}), of_second(second, {});
     for (const std::string_view axis : kPairAxes) {
       const std::optional<size_t> baseline = BaselineSide(of_first.axes(), of_second.axes(), axis);
-      if (baseline) std::erase_if(only[*baseline], [axis](const std::string& one) { return one.substr(0, one.find('=')) == axis; });
+      if (baseline && only.Of(axis) != nullptr) baselines.emplace(axis, *baseline);
     }
+    return baselines;
+  }
+  std::array<std::vector<std::string>, 2> OnlyOfSides(const Baselines& baselines) const {
+    std::array<std::vector<std::string>, 2> only = {only_, only_};
+    for (const auto& [axis, side] : baselines) std::erase_if(only[side], [&axis](const std::string& one) { return one.substr(0, one.find('=')) == axis; });
     return only;
   }
 
@@ -320,7 +334,9 @@ class Compare final : public Command {
       const bool is_setting = IsSettingPath(axis);
       std::vector<std::string> words;
       for (const std::string& word : choice.Words()) words.push_back(word.empty() ? "not set" : word);
-      notes.push_back(fmt::format("only {}{} {}{}", is_setting || IsPairAxis(axis) ? "jobs with " : "", axis, Join(words, " or "),
+      const auto baseline = comparison.baselines.find(axis);
+      const std::string of_side = baseline == comparison.baselines.end() ? "" : fmt::format("of {} ", Printable(comparison.names[1 - baseline->second]));
+      notes.push_back(fmt::format("only {}{} {}{}", is_setting || IsPairAxis(axis) ? fmt::format("jobs {}with ", of_side) : "", axis, Join(words, " or "),
                                   axis == kLengthAxis && !choice.IsSingle() ? ": of each job the mean over " + LengthsOfMeans(comparison.lengths) : ""));
     }
     comparison.notes.insert(comparison.notes.begin(), notes.begin(), notes.end());

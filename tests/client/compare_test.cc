@@ -137,6 +137,19 @@ TEST_F(CompareTest, ABaselineIsNotAskedForEncodingsOrSystemsThatTheOtherHas) {
   EXPECT_THAT(asked_of_second(other.id(), "last", "system=small"), ::testing::ElementsAre("seed=0"));
 }
 
+TEST_F(CompareTest, WhatABaselineIsNotAskedIsSaidOfTheOtherSweepAlone) {
+  scheduler_.sweep.mutable_spec()->mutable_axes()->add_encoding("none");
+  v1::Sweep& other = scheduler_.other_sweeps.emplace_back(scheduler_.sweep);
+  other.set_id(std::string(64, 'c'));
+  other.set_name("theirs");
+  other.mutable_spec()->mutable_axes()->clear_encoding();
+  for (const char* encoding : {"rope", "sin_cos"}) other.mutable_spec()->mutable_axes()->add_encoding(encoding);
+  const auto told = [this, &other](const std::string& first, const std::string& second, const std::string& only) { return Run({"compare", first, second, "--only", only}).err; };
+  EXPECT_THAT(told("last", other.id(), "encoding=rope"), HasSubstr("only jobs of theirs with encoding rope\n"));
+  EXPECT_THAT(told(other.id(), "last", "encoding=rope"), HasSubstr("only jobs of theirs with encoding rope\n"));
+  EXPECT_THAT(told("last", other.id(), "task=even_pairs"), HasSubstr("only jobs with task even_pairs\n")) << "which both were asked";
+}
+
 TEST_F(CompareTest, TheDocumentHasTheTitleAndWhatOnlyLeaves) {
   AddPairs("even_pairs", 0.5, {0.1, 0.12});
   const nlohmann::json all = nlohmann::json::parse(Compared({"-o", "json"}).out);
