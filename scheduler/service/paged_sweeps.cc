@@ -22,6 +22,7 @@ absl::StatusOr<PagedSweep> ReadForPages(const store::SweepRow& row) {
   KeepFirstSeeds(spec);
   for (v1::System& system : *spec.mutable_systems()) KeepFirstSeeds(*system.mutable_with());
   read.spec = spec;  // A copy: the lists that were cut still have the memory of all seeds.
+  read.bytes = read.spec.SpaceUsedLong() + read.systems.size() * sizeof(experiments::SystemRange);
   return read;
 }
 
@@ -34,14 +35,21 @@ std::shared_ptr<const PagedSweep> PagedSweeps::Find(Kept& kept, const std::strin
   return found->second;
 }
 
+bool PagedSweeps::AreTooMany(const Kept& kept) const {
+  size_t bytes = 0;
+  for (const auto& [id, sweep] : kept) bytes += sweep->bytes;
+  return kept.size() > kMost || bytes > most_bytes_;
+}
+
 absl::StatusOr<std::shared_ptr<const PagedSweep>> PagedSweeps::Of(const store::SweepRow& row) {
   if (std::shared_ptr<const PagedSweep> found = Find(*kept_.Lock(), row.id)) return found;
   // Without the lock: others need not wait for it.
   ASSIGN_OR_RETURN(PagedSweep read, ReadForPages(row));
   auto sweep = std::make_shared<const PagedSweep>(std::move(read));
+  if (sweep->bytes > most_bytes_) return sweep;  // The others stay.
   auto kept = kept_.Lock();
   if (Find(*kept, row.id) == nullptr) kept->emplace_front(row.id, sweep);
-  if (kept->size() > kMost) kept->pop_back();
+  while (AreTooMany(*kept)) kept->pop_back();
   return sweep;
 }
 

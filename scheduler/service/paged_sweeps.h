@@ -21,6 +21,7 @@ struct PagedSweep {
   v1::SweepSpec spec;  // With the first seeds alone: settings depend on none.
   std::string metric;  // Of its jobs' scores.
   std::vector<experiments::SystemRange> systems;
+  size_t bytes = 0;  // Of memory, about.
 };
 
 // Safe from several threads.
@@ -28,6 +29,10 @@ class PagedSweeps {
  public:
   // Of sweeps, which never change; those that nobody has asked for longest go.
   static constexpr size_t kMost = 16;
+  // Of all that are kept: a sweep may list millions of learning rates, or a hundred thousand systems. One that has more by itself is not kept.
+  static constexpr size_t kMostBytes = size_t{128} << 20;
+
+  explicit PagedSweeps(size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
 
   // DATA_LOSS: what is stored cannot be read.
   absl::StatusOr<std::shared_ptr<const PagedSweep>> Of(const store::SweepRow& row);
@@ -36,7 +41,9 @@ class PagedSweeps {
   // By their ids. The last that was asked for is the first.
   using Kept = std::list<std::pair<std::string, std::shared_ptr<const PagedSweep>>>;
   static std::shared_ptr<const PagedSweep> Find(Kept& kept, const std::string& id);
+  bool AreTooMany(const Kept& kept) const;
 
+  const size_t most_bytes_;
   Synchronized<Kept> kept_;
 };
 

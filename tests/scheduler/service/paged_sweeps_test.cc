@@ -74,6 +74,33 @@ TEST_F(PagedSweepsTest, TheOneThatNobodyHasAskedForLongestGoes) {
   EXPECT_TRUE(paged_.Of(Unreadable(rows[2])).ok());
 }
 
+TEST_F(PagedSweepsTest, OfLargeOnesFewerAreKept) {
+  const auto with_rates = [this](int number, int rates) {
+    v1::SweepSpec spec = LongSweep("s" + std::to_string(number));
+    spec.mutable_training()->set_steps(100 + number);
+    spec.mutable_axes()->mutable_seed()->Truncate(1);
+    spec.mutable_axes()->clear_learning_rate();
+    for (int i = 1; i <= rates; ++i) spec.mutable_axes()->add_learning_rate(1e-5 * i);
+    return RowOf(spec);
+  };
+  const store::SweepRow first = with_rates(0, 100), second = with_rates(1, 100), third = with_rates(2, 100), huge = with_rates(3, 3000);
+  const absl::StatusOr<std::shared_ptr<const PagedSweep>> one = paged_.Of(first);
+  ASSERT_TRUE(one.ok()) << one.status();
+  ASSERT_GT((*one)->bytes, 100 * sizeof(double));
+  PagedSweeps paged(2 * (*one)->bytes + (*one)->bytes / 2);
+  for (const store::SweepRow& row : {first, second}) ASSERT_TRUE(paged.Of(row).ok());
+  ASSERT_TRUE(paged.Of(Unreadable(first)).ok()) << "there is room for two";
+
+  ASSERT_TRUE(paged.Of(third).ok());
+
+  EXPECT_TRUE(paged.Of(Unreadable(first)).ok());
+  EXPECT_FALSE(paged.Of(Unreadable(second)).ok()) << "which nobody has asked for longest";
+  EXPECT_TRUE(paged.Of(Unreadable(third)).ok());
+  EXPECT_TRUE(paged.Of(huge).ok());
+  EXPECT_FALSE(paged.Of(Unreadable(huge)).ok()) << "more than all may have";
+  EXPECT_TRUE(paged.Of(Unreadable(first)).ok()) << "which stays beside it";
+}
+
 TEST_F(PagedSweepsTest, OfManySeedsTwoAreKept) {
   v1::SweepSpec spec = LongSweep("s");
   spec.add_systems()->set_name("plain");
