@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "client/commands/listings.h"
@@ -57,6 +58,21 @@ std::string TestsWithinTraining(const v1::SweepSpec& sweep, const v1::SweepSpec&
   training.MergeFrom(own.training());
   const std::optional<Lengths> trained = TrainedLengths(sweep, training, own.inputs().empty() ? sweep.inputs() : own.inputs());
   return trained ? TestsWithinTraining(*trained, OwnOr(own.evaluation().lengths(), sweep.evaluation().lengths())) : "";
+}
+
+// Of the first of them of which there is something to say, with its name where it is not so of all: others may test beyond what they are trained at.
+std::string TestsOfSystemsWithinTraining(const v1::SweepSpec& sweep) {
+  std::optional<std::string> of_first;
+  std::string said, name;
+  bool alike = true;
+  for (const v1::System& system : sweep.systems()) {
+    const std::string one = TestsWithinTraining(sweep, system.with());
+    if (!of_first) of_first = one;
+    alike = alike && one == *of_first;
+    if (said.empty() && !one.empty()) std::tie(said, name) = std::tie(one, system.name());
+    if (!alike && !said.empty()) break;
+  }
+  return alike ? said : fmt::format("system '{}': {}", Printable(name), said);
 }
 
 // Dynamic NTK changes RoPE's base in sequences beyond the length of training. Nothing is said of tests that the sweep leaves to the defaults, which are
@@ -125,12 +141,7 @@ void SayIfNameIsTaken(Session& session, Connection& connection, const v1::Submit
 void SayOfTestLengths(Session& session, const v1::SweepSpec& sweep) {
   SayWhereDynamicNtkIsPlain(session, sweep);
   if (sweep.experiment() != "algorithmic") return;
-  std::string said = sweep.systems().empty() ? TestsWithinTraining(sweep, v1::SweepSpec()) : "";
-  for (const v1::System& system : sweep.systems()) {
-    if (!said.empty()) break;
-    said = TestsWithinTraining(sweep, system.with());
-  }
-  if (!said.empty()) session.Say(said);
+  if (const std::string said = sweep.systems().empty() ? TestsWithinTraining(sweep, v1::SweepSpec()) : TestsOfSystemsWithinTraining(sweep); !said.empty()) session.Say(said);
 }
 
 absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps) {

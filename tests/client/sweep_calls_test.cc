@@ -169,7 +169,15 @@ systems:
   - {name: long, with: {training: {lengths: 1..12}}}
   - {name: short, with: {training: {lengths: 1..5}}}
 )");
-  EXPECT_THAT(Run({"plan", file}).err, HasSubstr("2 of 10 test lengths are within the training lengths, 1 to 12"));
+  EXPECT_THAT(Run({"plan", file}).err, HasSubstr("system 'long': 2 of 10 test lengths are within the training lengths, 1 to 12"));
+  const auto told = [&](const std::string& systems) {
+    return Run({"plan", folder.Write("tests.yaml", "experiment: algorithmic\naxes: {task: even_pairs, encoding: rope, learning_rate: 0.001, seed: 0}\nsystems:\n" + systems)}).err;
+  };
+  const std::string within = "  - {name: within, with: {evaluation: {lengths: 11..20}}}\n", beyond = "  - {name: beyond, with: {evaluation: {lengths: 91..95}}}\n";
+  for (const std::string& systems : {within + beyond, beyond + within}) {
+    EXPECT_THAT(told(systems), HasSubstr("system 'within': 10 of 10 test lengths are within the training lengths, 1 to 40: nothing is tested beyond them\n")) << "which the other one is";
+  }
+  EXPECT_THAT(told(within + "  - {name: deep, with: {evaluation: {lengths: 11..20}, model: {layers: 2}}}\n"), Not(HasSubstr("system '"))) << "all of them";
 }
 
 TEST_F(SweepCallsTest, APlanSaysWhichVocabularyItCounts) {
