@@ -52,8 +52,9 @@ name=${LONGREACH_HIRE_NAME:-longreach-worker}
 tasks=$(squeue --noheader --array --user "$(id -un)" --name "$name" --states PENDING,CONFIGURING,RUNNING,SUSPENDED --format '%T %A')
 workers=$(ask workers -o csv)
 # Tasks, those that no worker has come from yet, and a worker that does nothing. Columns: id, name, state, device, threads, pack limit, seen, what it does.
+# A device's name mostly has a comma ("AMD EPYC, AVX-512"), and stands in quotes then.
 read -r have coming idle < <(awk -F, '
-  NR == FNR { if (NF >= 9) { job = $2; sub(/.*-/, "", job); there[job] = $2; does[job] = $3 == "active" && $8 == "" ? "nothing" : "something" } next }
+  NR == FNR { gsub(/"[^"]*"/, "quoted"); if (NF >= 9) { job = $2; sub(/.*-/, "", job); there[job] = $2; does[job] = $3 == "active" && $8 == "" ? "nothing" : "something" } next }
   NF > 0 { split($0, task, " "); have++; if (task[1] == "PENDING" || !(task[2] in there)) coming++; else if (does[task[2]] == "nothing") idle = there[task[2]] }
   END { print have + 0, coming + 0, idle }' <(echo "$workers") <(echo "$tasks"))
 if [ -n "$idle" ]; then

@@ -24,7 +24,7 @@ def stand_in(home, program, script):
 def hire(home, *arguments, waiting="4", workers=(), tasks=(), **environment):
     """With the client on the PATH. Of `workers`, name, state and what it does."""
     (home.path / "asked").write_text("")
-    (home.path / "workers.csv").write_text("\n".join([COLUMNS, *(f"1f3a,{name},{state},cpu,1,16,now,{does}," for name, state, does in workers)]) + "\n")
+    (home.path / "workers.csv").write_text("\n".join([COLUMNS, *(f'1f3a,{name},{state},"AMD EPYC, AVX-512",1,16,now,{does},' for name, state, does in workers)]) + "\n")
     (home.path / "tasks").write_text("".join(f"{task}\n" for task in tasks))
     stand_in(home, "longreach", f'case "$*" in *--waiting*) echo "{waiting}" ;; *) cat "{home.path}/workers.csv" ;; esac')
     stand_in(home, "squeue", f'cat "{home.path}/tasks"')
