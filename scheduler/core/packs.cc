@@ -51,8 +51,10 @@ std::string MissingData(const Needs& needs, const v1::Abilities& abilities) {
   }
   if (!missing.empty()) {
     const bool several = missing.size() > 1;
-    reasons.insert(reasons.begin(), fmt::format("has no data {} {}; 'longreach data import' or 'longreach data ensure' on its machine brings {}",
-                                                several ? "sets" : "set", Join(missing, ", "), several ? "them" : "it"));
+    // A worker names no data set that it has found damaged.
+    reasons.insert(reasons.begin(),
+                   fmt::format("has no data {} {}; 'longreach data import' or 'longreach data ensure' on its machine brings {}, and 'longreach data check' there says whether {} damaged",
+                               several ? "sets" : "set", Join(missing, ", "), several ? "them" : "it", several ? "some are" : "it is"));
   }
   return Join(reasons, "; it ");
 }

@@ -73,7 +73,8 @@ TEST(AbilitiesTest, ADataSetCountsOnlyWithTheBytesThatTheStoreKnows) {
   needs.data_sets[0].sha256 = "ddddeeeeffff";
   EXPECT_EQ(WhyUnable(needs, Able()), "has other bytes under the data set 'enwik8': aaaabbbb instead of ddddeeee; import the same files there, or those under another name");
   needs.data_sets[0].name = "pg19";
-  EXPECT_EQ(WhyUnable(needs, Able()), "has no data set 'pg19'; 'longreach data import' or 'longreach data ensure' on its machine brings it");
+  EXPECT_EQ(WhyUnable(needs, Able()),
+            "has no data set 'pg19'; 'longreach data import' or 'longreach data ensure' on its machine brings it, and 'longreach data check' there says whether it is damaged");
 }
 
 TEST(AbilitiesTest, DataAloneAreLackingWhereTheBuildCouldDoIt) {
@@ -90,15 +91,17 @@ TEST(AbilitiesTest, DataAloneAreLackingWhereTheBuildCouldDoIt) {
 TEST(AbilitiesTest, AllDataSetsOfAJobAreNeeded) {
   Needs needs = Work();
   needs.data_sets = {{.name = "enwik8", .sha256 = "aaaabbbbcccc"}, {.name = "tinyllama"}, {.name = "code", .sha256 = "111122223333"}, {.name = "tinyllama"}};
-  EXPECT_EQ(WhyUnable(needs, Able()), "has no data sets 'tinyllama', 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings them")
+  EXPECT_EQ(WhyUnable(needs, Able()),
+            "has no data sets 'tinyllama', 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings them, and 'longreach data check' there says whether "
+            "some are damaged")
       << "all at once";
   v1::Abilities abilities = Able();
   v1::DataSet& model = *abilities.add_data_sets();
   model.set_name("tinyllama");
   model.set_sha256("ddddeeeeffff");
   EXPECT_EQ(WhyUnable(needs, abilities),
-            "has no data set 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings it; it has other bytes under the data set 'tinyllama': "
-            "ddddeeee instead of ; import the same files there, or those under another name");
+            "has no data set 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings it, and 'longreach data check' there says whether it is "
+            "damaged; it has other bytes under the data set 'tinyllama': ddddeeee instead of ; import the same files there, or those under another name");
   needs.data_sets[1].sha256 = needs.data_sets[3].sha256 = "ddddeeeeffff";
   EXPECT_THAT(WhyUnable(needs, abilities), HasSubstr("has no data set 'code'"));
   v1::DataSet& code = *abilities.add_data_sets();
