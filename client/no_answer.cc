@@ -77,7 +77,7 @@ absl::Status NoAnswer(const Unreached& unreached) {
   }
   return Unavailable(fmt::format("no scheduler at {}", address),
                      "start one with 'longreach-scheduler --store FILE', name another with --scheduler HOST:PORT, or open a store "
-                     "with --store FILE; one that speaks TLS needs --ca FILE\n'longreach run SPEC' needs none");
+                     "with --store FILE; one that speaks TLS needs --ca FILE\n'longreach run SPEC --store FILE' needs none");
 }
 
 std::optional<uint64_t> ConnectionsOfFullScheduler(const std::string& address) {

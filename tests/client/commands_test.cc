@@ -188,7 +188,7 @@ TEST(UnreachableTest, EveryCommandThatNeedsASchedulerEndsWithThree) {
     EXPECT_EQ(outcome.code, kUnreachable) << name << outcome.err;
     EXPECT_EQ(outcome.out, "") << name;
     EXPECT_THAT(outcome.err, HasSubstr("error: no scheduler at unix:")) << name;
-    EXPECT_THAT(outcome.err, HasSubstr("'longreach run SPEC' needs none")) << name;
+    EXPECT_THAT(outcome.err, HasSubstr("'longreach run SPEC --store FILE' needs none")) << name;
   }
 }
 
