@@ -105,7 +105,7 @@ std::string Example(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) indent = std::min(indent, line.find_first_not_of(' '));
   std::string out = ".RS 4\n.EX\n";
   for (const std::string& line : lines) out += RoffLine(std::string_view(line).substr(indent));
-  return out + ".EE\n.RE\n";
+  return out + ".EE\n.nh\n.RE\n";  // The end of an example has words broken again.
 }
 
 // Prose, in which indented lines are examples or formulas.

@@ -124,6 +124,14 @@ def test_what_is_copied_from_a_page_is_what_a_shell_takes(folder):
     assert "longreach run table-b1 --store b1.db --set training.steps=1000 --set seed=0\n" in done.stdout
 
 
+def test_no_word_is_broken_in_two(folder):
+    pages = sorted((folder / "man1").iterdir())
+    assert len(pages) > 30
+    for page in pages:
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-P-cbou", "-rLL=60n", page], capture_output=True, text=True, env=NOBODY)
+        assert done.returncode == 0 and not re.findall(r"\S+\u2010$", done.stdout, re.MULTILINE), page.name
+
+
 def test_they_are_the_same_bytes_wherever_they_are_made(folder, tmp_path):
     for program in PROGRAMS[1:]:
         assert printed(program, "--man") == (folder / "man1" / f"{program}.1").read_text()

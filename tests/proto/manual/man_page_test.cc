@@ -94,14 +94,14 @@ TEST(ManPageTest, AnOptionSaysAllThatTheHelpSaysOfIt) {
 TEST(ManPageTest, ExamplesAndFormulasStayAsTheyAre) {
   const Program program;
   const std::string page = ManPagesOf(program.root, {})[0].text;
-  EXPECT_EQ(Below(page, "DESCRIPTION"), "Salt is yours.\n.PP\nOne\n.RS 4\n.EX\na + b\n.EE\n.RE\nmore.\n");
-  EXPECT_EQ(Below(page, "EXAMPLES"), ".RS 4\n.EX\ncook soup \\-\\-hot \\(aqx\\(aq\ncook eggs boil\n.EE\n.RE\n");
+  EXPECT_EQ(Below(page, "DESCRIPTION"), "Salt is yours.\n.PP\nOne\n.RS 4\n.EX\na + b\n.EE\n.nh\n.RE\nmore.\n");
+  EXPECT_EQ(Below(page, "EXAMPLES"), ".RS 4\n.EX\ncook soup \\-\\-hot \\(aqx\\(aq\ncook eggs boil\n.EE\n.nh\n.RE\n");
 }
 
 TEST(ManPageTest, WhatIsBelowACommandIsInItsPage) {
   const Program program;
   const std::string below_eggs = ".SS \"cook eggs boil [OPTIONS]\"\nBoil them.\n.TP\n\\fB\\-\\-minutes\\fR \\fIINT\\fR\n\\&.5 is too short\n.PP\nIn water.\n.PP\nExamples:\n"
-                                 ".RS 4\n.EX\ncook eggs boil \\-\\-minutes 4\n.EE\n.RE\n";
+                                 ".RS 4\n.EX\ncook eggs boil \\-\\-minutes 4\n.EE\n.nh\n.RE\n";
   EXPECT_EQ(Below(PageNamed(ManPagesOf(program.root, {}), "cook-eggs"), "COMMANDS"), below_eggs);
   const std::string whole = ManPageOf(program.root, {}).text;
   EXPECT_NE(whole.find(".SS \"cook eggs [OPTIONS] [COMMAND]\"\nMake eggs.\n" + below_eggs), std::string::npos)
