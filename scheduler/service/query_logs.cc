@@ -89,8 +89,8 @@ absl::StatusOr<v1::GetLogResponse> GetLog(sql::Connection& db, const store::Arti
   ASSIGN_OR_RETURN(const std::optional<LeftLog> log, FindLog(db, files, job, attempt));
   if (!log.has_value() && attempt) return WhyNotOf(db, job, request.job(), *attempt);
   if (!log.has_value()) {
-    return absl::NotFoundError(fmt::format(
-        "no attempt of job '{0}' has handed in a log yet, as each does when it ends; 'longreach explain {0}' says where it is", request.job()));
+    // As one hands in none that is lost, or that fails before its trainer starts.
+    return absl::NotFoundError(fmt::format("no attempt of job '{0}' has handed in a log yet; 'longreach explain {0}' says where it is", request.job()));
   }
   // Not from the middle of a character.
   const size_t start = log->cut ? RestOfCharacter(log->tail) : 0;

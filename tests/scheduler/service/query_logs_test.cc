@@ -89,6 +89,13 @@ TEST_F(QueryLogsTest, AnAttemptWithoutALogIsToldOfWithThoseThatHaveOne) {
   }
 }
 
+TEST_F(QueryLogsTest, WithoutALogItIsNotSaidThatEachAttemptThatEndsLeavesOne) {
+  const std::string none = fmt::format("no attempt of job '{0}' has handed in a log yet; 'longreach explain {0}' says where it is", sweep_.ids[0]);
+  EXPECT_EQ(Log().status().message(), none);
+  Ended("");
+  EXPECT_EQ(Log().status().message(), none);
+}
+
 TEST_F(QueryLogsTest, AnAttemptOfAnotherJobIsNone) {
   const int64_t other = Lease("w1", std::span(sweep_.jobs).subspan(1, 1));
   PutLog(other, sweep_.jobs[1], "of the other\n");
