@@ -210,7 +210,9 @@ class Compare final : public Command {
   }
   std::array<std::vector<std::string>, 2> OnlyOfSides(const Baselines& baselines) const {
     std::array<std::vector<std::string>, 2> only = {only_, only_};
-    for (const auto& [axis, side] : baselines) std::erase_if(only[side], [&axis](const std::string& one) { return one.substr(0, one.find('=')) == axis; });
+    for (const auto& baseline : baselines) {
+      std::erase_if(only[baseline.second], [&baseline](const std::string& one) { return one.substr(0, one.find('=')) == baseline.first; });
+    }
     return only;
   }
 

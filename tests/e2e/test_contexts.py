@@ -117,8 +117,9 @@ contexts:
     by_context, by_store = ["--context", "cluster"], ["--store", "my files/b 1.db"]
     created = client(home, "run", "noop", "--set", "name=local", "--set", "seed=1", *by_store)
     assert created.code == 0, created
-    for place, first in ((by_context, "one"), (by_flags, "two"), (by_store, "three")):
-        submitted = client(home, "submit", "noop", "--set", f"name={first}", "--set", "seed=0", *place)
+    for seed, (place, first) in enumerate(((by_context, "one"), (by_flags, "two"), (by_store, "three")), start=2):
+        # Other jobs than the others have, which would be wanted by a sweep that is not paused.
+        submitted = client(home, "submit", "noop", "--set", f"name={first}", "--set", f"seed={seed}", *place)
         paused = client(home, "pause", first, *place)
         assert submitted.code == 0 and paused.code == 0, (submitted, paused)
         jobs = client(home, "jobs", first, "-o", "json", *place)
