@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -41,6 +42,11 @@ absl::Status NoScheduler(const std::string& address, bool tls, const std::shared
 
 }  // namespace
 
+grpc::Status NotCalledOff(const grpc::Status& status) {
+  if (status.error_code() != grpc::StatusCode::CANCELLED) return status;
+  return {grpc::StatusCode::UNAVAILABLE, "it broke the call off, as one that shuts down does"};
+}
+
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& address,
                                                              const access::CredentialFiles& files,
                                                              std::chrono::milliseconds patience) {
@@ -76,10 +82,14 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
 absl::Status Connection::Receive(const std::string& sha256, std::chrono::minutes deadline, const Sink& sink, const Stop& stop) {
   constexpr std::chrono::milliseconds kLook{100};
   grpc::ClientContext context;
+  std::atomic<bool> called_off = false;
   // Also where no byte comes.
   const std::jthread watch([&](const std::stop_token& done) {
     while (stop && !done.stop_requested()) {
-      if (stop()) context.TryCancel();
+      if (stop()) {
+        called_off = true;
+        context.TryCancel();
+      }
       std::this_thread::sleep_for(kLook);
     }
   });
@@ -97,7 +107,7 @@ absl::Status Connection::Receive(const std::string& sha256, std::chrono::minutes
     }
     hash.Update(response.chunk());
   }
-  if (const grpc::Status status = reader->Finish(); !status.ok()) return Translate(status);
+  if (const grpc::Status status = reader->Finish(); !status.ok()) return Translate(called_off ? status : NotCalledOff(status));
   if (hash.Finish() != sha256) return absl::DataLossError(fmt::format("the bytes sent for artifact {:.8} have another hash", sha256));
   return absl::OkStatus();
 }

@@ -18,6 +18,9 @@
 
 namespace longreach::client {
 
+// How a call ended that was not called off here. A scheduler that shuts down may answer CANCELLED to what it has not begun: it is away as one that answers nothing.
+grpc::Status NotCalledOff(const grpc::Status& status);
+
 class Connection {
  public:
   using Stub = v1::Longreach::Stub;
@@ -41,7 +44,7 @@ class Connection {
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + deadline);
       Response response;
-      const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
+      const grpc::Status status = NotCalledOff((stub_.get()->*method)(&context, request, &response));
       if (status.ok()) return response;
       if (status.error_code() != grpc::StatusCode::UNAVAILABLE || attempt == kAttempts) {
         return Translate(status);

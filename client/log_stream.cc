@@ -35,7 +35,7 @@ LogStream::~LogStream() {
 grpc::Status LogStream::Finish() {
   finished_ = true;
   if (!read_all_) context_.TryCancel();
-  return reader_->Finish();
+  return NotCalledOff(reader_->Finish());
 }
 
 }  // namespace longreach::client

@@ -90,7 +90,7 @@ grpc::Status SweepWatcher::ReadOnce(bool& got_update, bool& finished) {
     shared_.Lock()->update = update;
     Notify();
   }
-  const grpc::Status status = reader->Finish();
+  const grpc::Status status = NotCalledOff(reader->Finish());
   shared_.Lock()->context = nullptr;
   return status;
 }

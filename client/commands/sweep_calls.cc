@@ -219,7 +219,7 @@ absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::st
   }
   const grpc::Status status = reader->Finish();
   if (status.ok()) return absl::InternalError("the scheduler sent no state of the sweep");
-  return connection.Translate(status);
+  return connection.Translate(NotCalledOff(status));
 }
 
 }  // namespace longreach::client

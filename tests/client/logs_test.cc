@@ -136,6 +136,34 @@ TEST_F(LogsTest, AStreamThatBrokeOffGoesOnWhereItWas) {
   EXPECT_THAT(outcome.err, HasSubstr("the scheduler answers again\n"));
 }
 
+// A scheduler that shuts down does not begin every call that has come to it, and gRPC answers those with CANCELLED.
+TEST_F(LogsTest, FollowingOutlastsASchedulerThatShutsDown) {
+  Print("step 1\nstep 2\n");
+  scheduler_.log_breaks = 1;
+  scheduler_.breaks_as = grpc::StatusCode::CANCELLED;
+  Print("step 3\n");
+  End("", "succeeded");
+  scheduler_.when_explained = [&] {
+    scheduler_.refusals.erase("ExplainJob");
+    if (scheduler_.explained == 2) scheduler_.refusals["ExplainJob"] = grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED");
+  };
+  const Outcome outcome = Run({"logs", "bbbb", "-f"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.out, "step 1\nstep 2\nstep 3\n");
+  EXPECT_GT(scheduler_.explained, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("lost the scheduler at "));
+  EXPECT_THAT(outcome.err, HasSubstr("the scheduler answers again\n"));
+}
+
+TEST_F(LogsTest, ACallThatASchedulerBreaksOffIsRepeatedAndTheSchedulerNamedAtLast) {
+  scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED");
+  scheduler_.calls = 0;
+  const Outcome outcome = Run({"logs", "bbbb"});
+  EXPECT_EQ(outcome.code, kUnreachable) << outcome.err;
+  EXPECT_GE(scheduler_.calls, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("error: lost the scheduler at "));
+}
+
 // Whoever puts the texts together has the log once.
 TEST_F(LogsTest, InJsonAStreamThatBrokeOffGoesOnWhereItWasToo) {
   Print("step 1\nstep 2\n", 30);

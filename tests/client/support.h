@@ -109,6 +109,8 @@ class FakeScheduler final : public v1::Longreach::Service {
   std::atomic<bool> watch_stays_open = false;
   // The first WatchSweep breaks behind its updates; at the second the sweep has finished.
   bool breaks_once = false;
+  // As what a stream that breaks ends.
+  grpc::StatusCode breaks_as = grpc::StatusCode::UNAVAILABLE;
 
   // What WatchSweep was asked for, in turn.
   std::vector<std::string> watched;
@@ -220,7 +222,7 @@ class FakeScheduler final : public v1::Longreach::Service {
       return grpc::Status::OK;
     }
     for (const v1::SweepUpdate& update : updates) writer->Write(update);
-    if (breaks_once) return {grpc::StatusCode::UNAVAILABLE, "the scheduler restarts"};
+    if (breaks_once) return {breaks_as, "the scheduler restarts"};
     while (watch_stays_open && !context->IsCancelled()) std::this_thread::yield();
     return grpc::Status::OK;
   }
@@ -273,7 +275,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     if (log_breaks > 0) {
       --log_breaks;
       writer->Write(log_parts.front());
-      return {grpc::StatusCode::UNAVAILABLE, "the scheduler restarts"};
+      return {breaks_as, "the scheduler restarts"};
     }
     if (!state_behind_log.empty()) jobs.mutable_jobs(0)->set_state(state_behind_log);
     for (const v1::LogPart& part : log_parts) writer->Write(part);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -68,9 +69,11 @@ class WatchTest : public WithFakeScheduler {
 };
 
 TEST_F(WatchTest, WhatLastStandsForIsKeptWhenTheSchedulerComesBack) {
-  for (const char* command : {"watch", "wait"}) {
+  // One that shuts down may break a call off.
+  for (const auto& [command, as] : {std::pair{"watch", grpc::StatusCode::UNAVAILABLE}, {"wait", grpc::StatusCode::UNAVAILABLE}, {"watch", grpc::StatusCode::CANCELLED}, {"wait", grpc::StatusCode::CANCELLED}}) {
     scheduler_.watched.clear();
     scheduler_.breaks_once = true;
+    scheduler_.breaks_as = as;
     v1::SweepUpdate update;
     *update.mutable_sweep() = scheduler_.sweep;
     scheduler_.updates = {update};
