@@ -42,7 +42,9 @@ absl::Status FreeCheckpoints(sql::Transaction& tx, int64_t sweep, Positions part
       kOfPart, Unwanted());
   static const std::string kRows = fmt::format("DELETE FROM artifacts WHERE kind <> 'log' AND job IN {}", kJobs);
   RETURN_IF_ERROR(tx.Run(kRows, sweep, part.from, part.to).status());
-  static const std::string kSteps = fmt::format("UPDATE jobs SET checkpoint_step = 0 WHERE checkpoint_step > 0 AND num IN {}", kJobs);
+  // They begin anew, if they do, and so with whom there is: a pack that has begun is kept together for its checkpoint's sake alone.
+  static const std::string kSteps =
+      fmt::format("UPDATE jobs SET checkpoint_step = 0, split_group = max(split_group, 0) WHERE (checkpoint_step > 0 OR split_group < 0) AND num IN {}", kJobs);
   return tx.Run(kSteps, sweep, part.from, part.to).status();
 }
 

@@ -27,6 +27,7 @@ absl::Status CoreStore::CancelUnclaimed(int sweep) {
     if (demand.wanted || demand.held || !IsOpen(job)) continue;
     RETURN_IF_ERROR(Assign(job, core::Cancel(before)));
     At(job).checkpoint = At(job).checkpoint_before = 0;
+    At(job).split_group = std::max<int64_t>(At(job).split_group, 0);
     const auto* lease = std::get_if<Leased>(&before.state);
     if (lease == nullptr) continue;
     AttemptRow& attempt = AttemptAt(lease->attempt.value);

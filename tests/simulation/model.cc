@@ -144,7 +144,10 @@ void Model::Cancel(std::span<const int> jobs) {
   for (const int job : jobs) {
     const JobState state = At(job).state;
     if (IsClaimedByAny(job, {SweepState::kLive, SweepState::kPaused})) continue;
-    if (state != JobState::kSucceeded) At(job).checkpoint = At(job).checkpoint_before = 0;
+    if (state != JobState::kSucceeded) {
+      At(job).checkpoint = At(job).checkpoint_before = 0;
+      At(job).apart = std::max<int64_t>(At(job).apart, 0);  // What a failure has set apart stays so.
+    }
     if (state != JobState::kWaiting && state != JobState::kQueued && state != JobState::kLeased) continue;
     if (state == JobState::kLeased) {
       for (Member& member : running_[At(job).attempt].members) member.dropped |= member.job == job;

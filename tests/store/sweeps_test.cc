@@ -102,8 +102,8 @@ TEST_F(SweepsTest, CancelFreesTheCheckpointsOfWhatNobodyWants) {
     test_.AddFile(job, "log", 20, attempt, "log of " + std::to_string(job));
   }
   ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
-    RETURN_IF_ERROR(RequeueJob(tx, jobs[1], attempt, {}));
-    return FailJob(tx, jobs[2], attempt, {.failures = 3, .failure = "crashed"});
+    RETURN_IF_ERROR(RequeueJob(tx, jobs[1], attempt, {.split_group = -attempt}));
+    return FailJob(tx, jobs[2], attempt, {.failures = 3, .failure = "crashed", .split_group = 2 * attempt});
   }));
   EXPECT_EQ(test_.Job(jobs[2]).checkpoint_step, 20) << "for a retry";
 
@@ -115,6 +115,8 @@ TEST_F(SweepsTest, CancelFreesTheCheckpointsOfWhatNobodyWants) {
     EXPECT_EQ(test_.Job(jobs[i]).checkpoint_step, 0) << i;
     EXPECT_EQ(ArtifactsOf(test_.db(), jobs[i])->size(), 1u) << "the log of job " << i;
   }
+  EXPECT_EQ(test_.Job(jobs[1]).split_group, 0) << "nothing is left to go on from as one pack";
+  EXPECT_EQ(test_.Job(jobs[2]).split_group, 2 * attempt);
   EXPECT_EQ(*RemoveUnusedFiles(test_.db(), test_.store->artifacts(), 100), 6);
   EXPECT_EQ(*test_.db().One<int>("SELECT count(*) FROM jobs WHERE checkpoint_step > 0 AND state NOT IN ('leased', 'succeeded')"), 0);
   Cancel(2);

@@ -160,6 +160,32 @@ TEST_F(EngineCheckpointsTest, APackOfWhichPartsWereLeasedForNothingGoesOnAsAWhol
   EXPECT_EQ(then.leases(0).jobs_size(), 6);
 }
 
+TEST_F(EngineCheckpointsTest, WhatBeginsAnewAfterACancelIsNoPackOfBefore) {
+  const std::string sweep = Submit(Sweep("s", 6)).sweep().id();
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(3);
+  worker.next().set_free_slots(2);
+  const v1::SynchronizeResponse began = worker.Sync();
+  ASSERT_EQ(began.leases_size(), 2);
+  worker.Sync();
+  for (const v1::Lease& lease : began.leases()) {
+    for (const v1::LeasedJob& job : lease.jobs()) ASSERT_TRUE(Upload(job, static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 10).ok());
+  }
+  for (const v1::Lease& lease : began.leases()) worker.GiveBack(lease);
+  worker.next().set_free_slots(0);
+  worker.Sync();
+
+  ASSERT_TRUE(Steer(sweep, v1::SteerSweepRequest::ACTION_CANCEL).ok());
+  Submit(Sweep("s", 6));
+  worker.next().mutable_abilities()->set_pack_limit(16);
+  worker.next().set_free_slots(2);
+  const v1::SynchronizeResponse then = worker.Sync();
+
+  ASSERT_EQ(then.leases_size(), 1);
+  EXPECT_EQ(then.leases(0).jobs_size(), 6);
+  EXPECT_FALSE(then.leases(0).jobs(0).has_checkpoint());
+}
+
 TEST_F(EngineCheckpointsTest, AnUploadMustBeOfAMemberOfTheAttempt) {
   Submit(Sweep("s", 1));
   TestWorker worker = Worker("a");
