@@ -87,7 +87,9 @@ void ExplainHistory(const JobFacts& facts, Sentences& out) {
   }
   if (facts.failures > 0) out.push_back(fmt::format("It failed {} of at most {} times.", facts.failures, kMaxFailures));
   if (facts.losses > 0) out.push_back(fmt::format("Its worker was lost {} of at most {} times.", facts.losses, kMaxLosses));
-  if (facts.split) out.push_back("A pack with it failed, so it is trained apart from the other half of that pack.");
+  // A retry of one that failed does not keep it apart.
+  const bool is_over = std::holds_alternative<Succeeded>(facts.state) || std::holds_alternative<Failed>(facts.state);
+  if (facts.split) out.push_back(fmt::format("A pack with it failed, so it {} trained apart from the other half of that pack.", is_over ? "was" : "is"));
   if (facts.checkpoint_step > 0 && !std::holds_alternative<Succeeded>(facts.state)) {
     out.push_back(fmt::format("It goes on from a checkpoint at step {} of {}.", facts.checkpoint_step, facts.steps));
   }

@@ -50,6 +50,13 @@ TEST(ExplainTest, AJobIsStuckForDataWhereTheyWouldBringItOn) {
   EXPECT_FALSE(IsStuckForData({.state = Queued{}, .demand = kWanted, .workers = {able, without}}));
 }
 
+TEST(ExplainTest, ThatAPackWithItFailedIsOfThePastOnceItHasItsResult) {
+  EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .split = true}), Contains("A pack with it failed, so it is trained apart from the other half of that pack."));
+  for (const JobState& state : {JobState{Succeeded{{7}}}, JobState{Failed{"out of memory"}}}) {
+    EXPECT_THAT(Explain({.state = state, .split = true}), Contains("A pack with it failed, so it was trained apart from the other half of that pack."));
+  }
+}
+
 TEST(ExplainTest, AReadyJobLacksWorkersWhenNoneIsThere) {
   const WorkerFact unable{.name = "a", .state = WorkerState::kActive, .why_unable = "has no task 'x'"};
   const WorkerFact gone{.name = "d", .state = WorkerState::kGone};
