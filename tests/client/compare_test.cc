@@ -144,7 +144,7 @@ TEST_F(CompareTest, WhatABaselineIsNotAskedIsSaidOfTheOtherSweepAlone) {
   other.set_name("theirs");
   other.mutable_spec()->mutable_axes()->clear_encoding();
   for (const char* encoding : {"rope", "sin_cos"}) other.mutable_spec()->mutable_axes()->add_encoding(encoding);
-  const auto told = [this, &other](const std::string& first, const std::string& second, const std::string& only) { return Run({"compare", first, second, "--only", only}).err; };
+  const auto told = [this](const std::string& first, const std::string& second, const std::string& only) { return Run({"compare", first, second, "--only", only}).err; };
   EXPECT_THAT(told("last", other.id(), "encoding=rope"), HasSubstr("only jobs of theirs with encoding rope\n"));
   EXPECT_THAT(told(other.id(), "last", "encoding=rope"), HasSubstr("only jobs of theirs with encoding rope\n"));
   EXPECT_THAT(told("last", other.id(), "task=even_pairs"), HasSubstr("only jobs with task even_pairs\n")) << "which both were asked";
