@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <latch>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "proto/base/clock.h"
@@ -25,6 +26,8 @@ class LocalCall {
   bool IsAnswered() const { return answered_.try_wait(); }
   const grpc::Status& Status() {
     answered_.wait();
+    // Which gRPC sets behind that: the thread that answers must not find this gone.
+    while (!peer_.test_status_set()) std::this_thread::yield();
     return status_;
   }
 
