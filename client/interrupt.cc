@@ -15,6 +15,7 @@ namespace {
 // Signal handlers reach only globals.
 std::atomic<int> g_count{0};
 std::atomic<int> g_signal{SIGINT};
+// Opened once and never closed: a handler on another thread may be about to write to it, and its number may be another file's by then.
 std::atomic<int> g_fd{-1};
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -33,7 +34,8 @@ void Handle(int signal) {
 
 InterruptScope::InterruptScope() {
   g_count = 0;
-  g_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (g_fd < 0) g_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  Clear();  // Of what came while one lived before.
   struct sigaction action{};
   action.sa_handler = Handle;
   action.sa_flags = SA_RESTART;
@@ -43,7 +45,6 @@ InterruptScope::InterruptScope() {
 
 InterruptScope::~InterruptScope() {
   for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &g_before[i], nullptr);
-  close(g_fd.exchange(-1));
 }
 
 int InterruptScope::count() const { return g_count; }
