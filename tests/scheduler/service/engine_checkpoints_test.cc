@@ -19,7 +19,20 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class EngineCheckpointsTest : public EngineFixture {};
+class EngineCheckpointsTest : public EngineFixture {
+ protected:
+  // Packs of three jobs at most, each of which comes to a checkpoint at step 10.
+  v1::SynchronizeResponse BeginTwoPacks(TestWorker& worker) {
+    worker.next().mutable_abilities()->set_pack_limit(3);
+    worker.next().set_free_slots(2);
+    const v1::SynchronizeResponse began = worker.Sync();
+    worker.Sync();
+    for (const v1::Lease& lease : began.leases()) {
+      for (const v1::LeasedJob& job : lease.jobs()) EXPECT_TRUE(Upload(job, static_cast<int64_t>(lease.attempt()), worker.id(), "checkpoint", 10).ok());
+    }
+    return began;
+  }
+};
 
 TEST_F(EngineCheckpointsTest, AnotherWorkerGoesOnFromTheCheckpoint) {
   Submit(Sweep("s", 1));
@@ -105,14 +118,8 @@ TEST_F(EngineCheckpointsTest, JobsWithCheckpointsOfDifferentStepsAreNotPackedTog
 TEST_F(EngineCheckpointsTest, APackThatIsInterruptedGoesOnAsItWas) {
   Submit(Sweep("s", 6));
   TestWorker worker = Worker("a");
-  worker.next().mutable_abilities()->set_pack_limit(3);
-  worker.next().set_free_slots(2);
-  const v1::SynchronizeResponse began = worker.Sync();
+  const v1::SynchronizeResponse began = BeginTwoPacks(worker);
   ASSERT_EQ(began.leases_size(), 2);
-  worker.Sync();
-  for (const v1::Lease& lease : began.leases()) {
-    for (const v1::LeasedJob& job : lease.jobs()) ASSERT_TRUE(Upload(job, static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 10).ok());
-  }
   const auto ids = [](const v1::Lease& lease) {
     std::set<std::string> found;
     for (const v1::LeasedJob& job : lease.jobs()) found.insert(job.id());
@@ -163,14 +170,8 @@ TEST_F(EngineCheckpointsTest, APackOfWhichPartsWereLeasedForNothingGoesOnAsAWhol
 TEST_F(EngineCheckpointsTest, WhatBeginsAnewAfterACancelIsNoPackOfBefore) {
   const std::string sweep = Submit(Sweep("s", 6)).sweep().id();
   TestWorker worker = Worker("a");
-  worker.next().mutable_abilities()->set_pack_limit(3);
-  worker.next().set_free_slots(2);
-  const v1::SynchronizeResponse began = worker.Sync();
+  const v1::SynchronizeResponse began = BeginTwoPacks(worker);
   ASSERT_EQ(began.leases_size(), 2);
-  worker.Sync();
-  for (const v1::Lease& lease : began.leases()) {
-    for (const v1::LeasedJob& job : lease.jobs()) ASSERT_TRUE(Upload(job, static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 10).ok());
-  }
   for (const v1::Lease& lease : began.leases()) worker.GiveBack(lease);
   worker.next().set_free_slots(0);
   worker.Sync();
