@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <thread>
 
 #include "proto/base/resources.h"
@@ -32,6 +33,12 @@ double Seconds(std::chrono::steady_clock::duration duration) {
 
 // Breaks off an evaluation batch or a series.
 struct Stopped {};
+
+bool IsFinite(const Measurement& one) { return std::isfinite(one.value); }
+
+std::string NameOf(const Measurement& one) {
+  return Text(one.metric, one.slice.empty() ? "" : " " + one.slice, one.length == 0 ? "" : Text(" at length ", one.length));
+}
 
 // Parameters, and gradients and two moments of those that are trained (from `first_trained` on), are there whatever else is computed; a
 // checkpoint, written or gone on from, is no second state. What an allocator says where they do not fit names neither the model nor what to change.
@@ -319,23 +326,12 @@ absl::StatusOr<PackResult> Session::Finish() {
     if (!member.live) continue;
     of_member.measurements = MeasurementsOf(member);
   }
+  RETURN_IF_ERROR(JudgeTests(result));
   try {
     RETURN_IF_ERROR(Study(result));
     RETURN_IF_ERROR(WriteAttention(result));
   } catch (const Stopped&) {
     return StopHere();
-  }
-  for (MemberResult& member : result.results) {
-    const auto wrong = std::ranges::find_if(member.measurements, [](const Measurement& one) { return !std::isfinite(one.value); });
-    if (wrong == member.measurements.end()) continue;
-    // Nothing was trained that could have diverged.
-    if (request_.settings.training.steps == 0) {
-      return absl::InternalError(Text("measured ", wrong->metric, " ", wrong->slice, " at length ", wrong->length, ": not a finite number"));
-    }
-    // The last update may have been one too many, or a test have left the numbers that there are.
-    member.diverged = true;
-    member.diverged_at = state_.step;
-    member.measurements.clear();
   }
   result.weights = request_.folder / "weights.safetensors";
   RETURN_IF_ERROR(Insist([&] {
@@ -344,24 +340,47 @@ absl::StatusOr<PackResult> Session::Finish() {
   return stop_ ? StopHere() : result;
 }
 
+absl::Status Session::JudgeTests(PackResult& result) {
+  for (MemberResult& member : result.results) {
+    const auto wrong = std::ranges::find_if_not(member.measurements, IsFinite);
+    if (wrong == member.measurements.end()) continue;
+    // Nothing was trained that could have diverged.
+    if (request_.settings.training.steps == 0) return absl::InternalError(Text("measured ", NameOf(*wrong), ": not a finite number"));
+    // The last update may have been one too many, or a test have left the numbers that there are.
+    member.diverged = true;
+    member.diverged_at = state_.step;
+    member.measurements.clear();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Session::Study(PackResult& result) {
   if (request_.settings.experiment != "llama") return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::unique_ptr<LlamaStudy> study, LlamaStudy::Of(request_.settings, request_.data, engine_->threads()));
   for (size_t m = 0; m < state_.members.size(); ++m) {
-    if (!state_.members[m].live) continue;
+    if (!state_.members[m].live || result.results[m].diverged) continue;
     const StudyResult studied = study->Measure(state_.parameters[static_cast<int64_t>(m)], [this] { GoOnTesting(); });
-    std::vector<Measurement>& all = result.results[m].measurements;
-    all.insert(all.end(), studied.measurements.begin(), studied.measurements.end());
+    AddFinite(studied.measurements, result.results[m].measurements);
     if (!studied.entropy.defined()) continue;
     RETURN_IF_ERROR(WriteSeries("positions", m, PositionSeries(request_.settings, studied, request_.members[m].job, state_.step), result));
   }
   return absl::OkStatus();
 }
 
+// Tests have found the model sound. A study asks it for more, as with scales of attention at which a softmax overflows: what has no answer there is no
+// reason to lose the answers that there are, or to call the job diverged.
+void Session::AddFinite(const std::vector<Measurement>& studied, std::vector<Measurement>& all) {
+  std::ranges::copy_if(studied, std::back_inserter(all), IsFinite);
+  const auto wrong = std::ranges::find_if_not(studied, IsFinite);
+  if (wrong == studied.end()) return;
+  const auto left_out = std::ranges::count_if(studied, [](const Measurement& one) { return !IsFinite(one); });
+  observer_.OnLine(Text("left out, as not finite: ", NameOf(*wrong), left_out > 1 ? Text(" and ", left_out - 1, " more") : ""));
+}
+
 absl::Status Session::WriteAttention(PackResult& result) {
   if (request_.settings.evaluation.attention_lengths.empty()) return absl::OkStatus();
   for (size_t m = 0; m < state_.members.size(); ++m) {
-    if (!state_.members[m].live) continue;
+    if (!state_.members[m].live || result.results[m].diverged) continue;
     const Series matrices = ComputeAttentionSeries(request_.settings, *problem_, state_.parameters[static_cast<int64_t>(m)],
                                                    request_.members[m].job, state_.step, [this] { GoOnTesting(); });
     RETURN_IF_ERROR(WriteSeries("attention", m, matrices, result));

@@ -155,6 +155,23 @@ TEST_F(LlamaJobTest, AScaleIsMeasuredAsItIsWhenTheModelHasIt) {
   ExpectSameMeasurements(by_setting.results[0], by_input.results[0]);
 }
 
+TEST_F(LlamaJobTest, AScaleAtWhichAttentionOverflowsTakesNothingFromTheRest) {
+  PackSettings settings = Small("none");
+  settings.evaluation.attention_scales = {0.5, 1};
+  const PackResult without = Run(RequestOf(settings, 1, "without"));
+  settings.evaluation.attention_scales.push_back(3e38);
+
+  const PackResult with = Run(RequestOf(settings, 1, "with"));
+
+  EXPECT_FALSE(with.results[0].diverged);
+  // What is finite of it, if anything, is there; the best scale is none whose loss is not.
+  MemberResult others = with.results[0];
+  const size_t removed = std::erase_if(others.measurements, [](const Measurement& one) { return one.slice == "attention_scale=3e+38"; });
+  EXPECT_LT(removed, 6u);
+  ExpectSameMeasurements(others, without.results[0]);
+  EXPECT_EQ(SafetensorsFile::Open(with.series.at(0).file)->Find("position_loss")->shape, (std::vector<int64_t>{3, 6}));
+}
+
 TEST_F(LlamaJobTest, WhichSlidingWindowsThereAreIsNoMatterToWhatIsMeasuredAgainstPosition) {
   const PackSettings settings = Small("none");
   const PackResult trained = Run(RequestOf(settings, 1, "trained"));

@@ -36,4 +36,17 @@ absl::StatusOr<ScaleGrowth> FitScaleGrowth(std::span<const double> best_factor, 
   return fit;
 }
 
+std::optional<size_t> LeastLoss(std::span<const std::vector<double>> losses, std::span<const size_t> bins) {
+  std::optional<size_t> best;
+  double least = 0;
+  for (size_t scale = 0; scale < losses.size(); ++scale) {
+    double sum = 0;
+    for (const size_t bin : bins) sum += losses[scale][bin];
+    if (!std::isfinite(sum) || (best && sum >= least)) continue;
+    best = scale;
+    least = sum;
+  }
+  return best;
+}
+
 }  // namespace longreach::trainer

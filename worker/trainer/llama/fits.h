@@ -2,8 +2,11 @@
 // Source: fig/fig_fit.ipynb of AntNLP/nope_head_scale.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "proto/base/status.h"
 
@@ -17,5 +20,9 @@ struct ScaleGrowth {
 // From the best factor of each position from 0 on, over those from the training length L on. INVALID_ARGUMENT: fewer than two
 // positions beyond it.
 absl::StatusOr<ScaleGrowth> FitScaleGrowth(std::span<const double> best_factor, int64_t training_length);
+
+// Of losses by scale and bin: the place of the first scale with the least sum over `bins`. One whose sum is not finite, as attention may overflow at a
+// large scale, is never the best; nothing where none is finite.
+std::optional<size_t> LeastLoss(std::span<const std::vector<double>> losses, std::span<const size_t> bins);
 
 }  // namespace longreach::trainer

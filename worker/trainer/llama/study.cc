@@ -1,6 +1,7 @@
 #include "worker/trainer/llama/study.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "proto/base/text.h"
 #include "proto/catalog/limits.h"
@@ -170,24 +171,22 @@ void LlamaStudy::SearchScales(const ParameterSet& parameters, const std::functio
                      .value = losses.back()[b]});
     }
   }
-  // The lowest of those with the least loss over some bins.
-  const auto best_over = [&](const std::vector<size_t>& some) {
-    std::vector<double> sums;
-    for (const std::vector<double>& of_scale : losses) {
-      double& sum = sums.emplace_back(0);
-      for (const size_t b : some) sum += of_scale[b];
-    }
-    return scales[static_cast<size_t>(std::ranges::min_element(sums) - sums.begin())];
+  // The lowest of those with the least loss over some bins, if there is one.
+  const auto add_best = [&](int length, const std::vector<size_t>& some) {
+    const std::optional<size_t> least = LeastLoss(losses, some);
+    if (least) all.push_back({.metric = "best_attention_scale", .length = length, .slice = "", .value = scales[*least]});
+    return least;
   };
   std::vector<double> best;  // By position.
   for (size_t b = 0; b < bins; ++b) {
-    const double scale = best_over({b});
-    all.push_back({.metric = "best_attention_scale", .length = end_of(b), .slice = "", .value = scale});
-    best.insert(best.end(), width, scale);
+    const std::optional<size_t> of_bin = add_best(end_of(b), {b});
+    if (of_bin) best.insert(best.end(), width, scales[*of_bin]);
   }
+  // Each length counts once, as in every score over all lengths: where several end in one bin, its loss stands for all of them.
   std::vector<size_t> of_lengths;
   for (const int length : settings_.evaluation.lengths) of_lengths.push_back(static_cast<size_t>(length - 1) / width);
-  all.push_back({.metric = "best_attention_scale", .length = 0, .slice = "", .value = best_over(of_lengths)});
+  add_best(0, of_lengths);
+  if (best.size() < bins * width) return;  // In a bin without a best one its growth is not known.
   const std::vector<int>& trained = settings_.training.lengths;
   const int training_length = settings_.positions.original_length > 0 ? settings_.positions.original_length
                               : settings_.training.steps > 0          ? trained.back()

@@ -40,9 +40,11 @@ class LlamaStudy {
   //                      metric may have so many values (catalog::kMaxValuesOfMetric)
   //   attention_entropy  nats, mean over the bin and all heads; slice "layer=L,head=H", of the last bin: of one head, where a metric may
   //                      have so many values
-  //   best_attention_scale  that of the least loss in the bin; at length 0: over the bins that evaluation.lengths end
+  //   best_attention_scale  that of the least loss in the bin; at length 0: of the least mean, over evaluation.lengths, of the losses in the bins that
+  //                      they end in
   //   scale_growth, scale_growth_r2  at length 0: a of a ln(i/L) + 1 through the best scales at positions i from L on
   //   head_scale         slice "layer=L,head=H", at length 0, where they are not all 1
+  // Losses may be no finite numbers, as attention may overflow at a large scale; the best scales are of those that are.
   StudyResult Measure(const Tensor& parameters, const std::function<void()>& between);
 
  private:
