@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace longreach {
@@ -37,6 +38,17 @@ TEST(LineFitTest, ManyValuesThatAreAlikeAreSoWhateverTheirMeanIs) {
   EXPECT_EQ(level->intercept, 0.9);
   EXPECT_EQ(level->correlation, std::nullopt);
   EXPECT_FALSE(FitLine(alike, rising).ok());
+}
+
+TEST(LineFitTest, SquaresOfLargeAndSmallValuesNeitherOverflowNorVanish) {
+  for (const auto& [of_x, of_y] : {std::pair(1e200, 1e300), std::pair(1e-200, 1e-300), std::pair(1e-150, 1e150)}) {
+    const std::vector<double> x = {1 * of_x, 2 * of_x, 4 * of_x}, y = {5 * of_y, 3 * of_y, -1 * of_y};
+    const absl::StatusOr<FittedLine> line = FitLine(x, y);
+    ASSERT_TRUE(line.ok()) << line.status();
+    EXPECT_NEAR(line->slope / (of_y / of_x), -2, 1e-12);
+    EXPECT_NEAR(line->intercept / of_y, 7, 1e-12);
+    EXPECT_NEAR(line->correlation.value_or(0), -1, 1e-12);
+  }
 }
 
 TEST(LineFitTest, RefusesValuesWithoutALine) {
