@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "client/commands/differences.h"
+#include "client/output/text.h"
 #include "proto/catalog/catalog.h"
 
 namespace longreach::client {
@@ -32,8 +34,8 @@ Grid ComparedRows(const std::vector<std::string_view>& axes, const std::vector<P
   const bool percent = known != nullptr && known->unit == "%";
   const auto number = [&](double value, bool with_sign) {
     const double shown = value * factor;
-    const std::string text = percent ? fmt::format("{:.1f}", shown) : fmt::format("{:.4g}", shown);
-    return NumberCell(value, with_sign && shown >= 0 ? "+" + text : text);
+    const std::string text = WithoutMinusOfZero(percent ? fmt::format("{:.1f}", shown) : fmt::format("{:.4g}", shown));
+    return NumberCell(value, with_sign && !text.starts_with('-') && !std::isnan(shown) ? "+" + text : text);
   };
   static const std::vector<GridColumn> kAxes = {{"system", "SYSTEM"}, {"task", "TASK"}, {"encoding", "ENCODING"}, {"learning_rate", "LEARNING RATE", true}, {"seed", "SEED", true}};
   Grid grid;

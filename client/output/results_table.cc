@@ -38,7 +38,10 @@ bool HasPublished(const Table& table) {
                      [](const TableCell& cell) { return cell.has_published(); });
 }
 
-std::string Signed(double value, const Table& table) { return (value < 0 ? "" : "+") + ShownNumber(value, table); }
+std::string Signed(double value, const Table& table) {
+  const std::string shown = ShownNumber(value, table);
+  return shown.starts_with('-') ? shown : "+" + shown;
+}
 
 std::string GainUnit(const Table& table) { return table.unit() == "%" ? "points" : table.unit(); }
 
@@ -369,10 +372,10 @@ std::string AsCsv(const Table& table, const v1::TableSpec& spec, const std::stri
 
 std::string ShownNumber(double value, const v1::Table& table) {
   if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
-  if (table.unit() == "%") return fmt::format("{:.1f}", value);
+  if (table.unit() == "%") return WithoutMinusOfZero(fmt::format("{:.1f}", value));
   const double size = std::abs(value);
   return size != 0 && (size < 0.01 || size >= 1e6) ? fmt::format("{:.3g}", value)
-                                                   : fmt::format("{:.3f}", value);
+                                                   : WithoutMinusOfZero(fmt::format("{:.3f}", value));
 }
 
 std::string RenderResults(const Table& table, const v1::TableSpec& spec, Format format,

@@ -125,6 +125,11 @@ std::string PadLeft(std::string_view text, int width) {
 
 std::string ShownState(std::string_view state) { return state == "leased" ? "running" : Printable(state); }
 
+std::string WithoutMinusOfZero(std::string number) {
+  if (number.starts_with('-') && number.find_first_not_of("0.", 1) == std::string::npos) number.erase(0, 1);
+  return number;
+}
+
 std::string Thousands(int64_t number) {
   std::string digits = fmt::format("{}", number);
   const size_t start = number < 0 ? 1 : 0;

@@ -42,6 +42,9 @@ std::string PadLeft(std::string_view text, int width);
 // A job's state for people, in one word with what 'status' and 'sweeps' count: the contract's "leased" is "running" for them.
 std::string ShownState(std::string_view state);
 
+// A number as it is written, without the minus of one that was rounded to zero: "0.0" of "-0.0".
+std::string WithoutMinusOfZero(std::string number);
+
 std::string Thousands(int64_t number);      // 1234567 -> "1,234,567"
 std::string HumanDuration(double seconds);  // "45 s", "12 min", "3 h 20 min", "2 d 4 h"
 std::string HumanBytes(double bytes);       // "1.2 GB"

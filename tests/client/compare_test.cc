@@ -72,6 +72,14 @@ TEST_F(RowsOfComparisonTest, TheTableMarksThoseThatHoldAndSaysHowManyPairsOthers
   EXPECT_EQ(outcome.err, "note: *: the difference holds when corrected for 4 rows by Holm's method (p_holm of at most 0.05)\n");
 }
 
+TEST_F(CompareTest, ADifferenceThatRoundsToZeroHasNoMinus) {
+  AddPairs("even_pairs", 0.5, {-0.0001, -0.0002, -0.0003});
+  const Outcome outcome = Compared();
+  EXPECT_THAT(outcome.out, HasSubstr(" 50.0    50.0        +0.0       +0.0  +0.0"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("-0.0")));
+  EXPECT_LT(nlohmann::json::parse(Compared({"-o", "json"}).out)["rows"][0]["difference"].get<double>(), 0) << "programs have it as it is";
+}
+
 TEST_F(RowsOfComparisonTest, ProgramsGetPValuesAndNumbers) {
   const nlohmann::json document = nlohmann::json::parse(Compared({"-o", "json"}).out);
   ASSERT_EQ(document["rows"].size(), 4u);

@@ -309,5 +309,16 @@ TEST(ResultsTableTest, NatsBecomeBitsAndAnotherUnitStays) {
   EXPECT_FALSE(table.cells(1).has_measured());
 }
 
+TEST(ResultsTableTest, AGainThatRoundsToZeroHasNoMinus) {
+  v1::Table table = Example();
+  table.set_gain(-0.02);
+  EXPECT_THAT(RenderResults(table, Spec(), Format::kTable, {}), ::testing::HasSubstr("randomized over plain: +0.0 points"));
+  EXPECT_EQ(ShownNumber(-0.04, table), "0.0");
+  EXPECT_EQ(ShownNumber(-0.06, table), "-0.1");
+  table.set_unit("nats");
+  EXPECT_EQ(ShownNumber(-0.0, table), "0.000");
+  EXPECT_EQ(ShownNumber(-0.0001, table), "-0.0001");
+}
+
 }  // namespace
 }  // namespace longreach::client

@@ -35,6 +35,12 @@ TEST(TextTest, WritesWhatATerminalWouldObeyAsHexadecimal) {
   EXPECT_EQ(Printable("größe †"), "größe †");
 }
 
+TEST(TextTest, WhatIsRoundedToZeroHasNoMinus) {
+  EXPECT_EQ(WithoutMinusOfZero("-0.0"), "0.0");
+  EXPECT_EQ(WithoutMinusOfZero("-0"), "0");
+  for (const char* number : {"0.0", "-0.1", "-1.0", "-10.0", "-0.001", "-inf", "-1e-05", "12"}) EXPECT_EQ(WithoutMinusOfZero(number), number);
+}
+
 TEST(TextTest, WhatComesBehindPlainTextIsLookedAtAsWell) {
   EXPECT_EQ(PrintableAscii(" ~"), 2u);
   EXPECT_EQ(PrintableAscii("ab\x7f"), 2u);

@@ -339,7 +339,8 @@ def test_numbers_are_written_as_the_commands_write_them(browser, dashboard):
                                   [0, 45, 90, 99.4, 99.5, 720, 7000, 7170, 7200, 12000, 108000, 172799, 180000])
         rates = page.evaluate("""async (rates) => rates.map((await import("/format.js")).rate)""", [0, 0.05, 0.354, 9.994, 9.996, 12.34, 99.94, 99.96, 999.7, 1204])
     for value, texts in zip(values, written, strict=True):
-        assert texts == [f"{value:.1f}", f"{value:.3f}", f"{value:.4f}", f"{value:.3g}", f"{value:.6g}", f"{value:.1f}", repr(value).removesuffix(".0")], value
+        percent = f"{value:.1f}".replace("-0.0", "0.0") if abs(value) < 0.05 else f"{value:.1f}"
+        assert texts == [f"{value:.1f}", f"{value:.3f}", f"{value:.4f}", f"{value:.3g}", f"{value:.6g}", percent, repr(value).removesuffix(".0")], value
     assert durations == ["0 s", "45 s", "90 s", "99 s", "2 min", "12 min", "117 min", "2 h 0 min", "2 h 0 min", "3 h 20 min", "30 h 0 min", "2 d 0 h", "2 d 2 h"]
     assert rates == ["0.00", "0.05", "0.35", "9.99", "10.0", "12.3", "99.9", "100", "1,000", "1,204"]
 

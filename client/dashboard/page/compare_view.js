@@ -3,7 +3,7 @@ import {Between} from "./between.js";
 import {Choices, allMetrics, control, metrics} from "./controls.js";
 import {ask} from "./api.js";
 import {element, table} from "./dom.js";
-import {fixed, general, shortId, shortest} from "./format.js";
+import {fixed, general, shortId, shortest, withoutMinusOfZero} from "./format.js";
 import {Panel} from "./panel.js";
 
 const AXES = {system: "System", task: "Task", encoding: "Encoding", learning_rate: "Learning rate", seed: "Seed"};
@@ -12,7 +12,8 @@ const AXES = {system: "System", task: "Task", encoding: "Encoding", learning_rat
 function written(value, percent, withSign) {
   if (typeof value !== "number") return "";
   const shown = percent ? 100 * value : value;
-  return (withSign && shown >= 0 ? "+" : "") + (percent ? fixed(shown, 1) : general(shown, 4));
+  const text = withoutMinusOfZero(percent ? fixed(shown, 1) : general(shown, 4));
+  return withSign && !text.startsWith("-") ? `+${text}` : text;
 }
 
 // As the command marks rows, and says how many pairs they need: beyond a thousand without a number.

@@ -48,10 +48,13 @@ export const time = (iso) => iso === undefined ? "-" : iso.replace("T", " ").rep
 
 export const bytes = (number) => number.toLocaleString("en");
 
+// Without the minus of what was rounded to zero.
+export const withoutMinusOfZero = (text) => /^-[0.]+$/.test(text) ? text.slice(1) : text;
+
 // A value of a table in its unit: percent as the papers print them; others with three decimals, or as many digits where that would hide it.
 export function measured(value, unit) {
   if (typeof value !== "number") return String(value).replace("Infinity", "inf").toLowerCase();
-  if (unit === "%") return fixed(value, 1);
+  if (unit === "%") return withoutMinusOfZero(fixed(value, 1));
   const size = Math.abs(value);
   return size !== 0 && (size < 0.01 || size >= 1e6) ? general(value, 3) : fixed(value, 3);
 }

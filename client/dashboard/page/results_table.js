@@ -26,7 +26,10 @@ function cellNode(cell, unit, published) {
 }
 
 function gainLine(table) {
-  const signed = (value) => (value < 0 ? "" : "+") + measured(value, table.unit);
+  const signed = (value) => {
+    const text = measured(value, table.unit);
+    return text.startsWith("-") ? text : `+${text}`;
+  };
   const error = table.gain_error === undefined ? "" : `, standard error ${measured(table.gain_error, table.unit)}`;
   const published = [];
   if (table.published_gain_of_cells !== undefined) published.push(`${signed(table.published_gain_of_cells)} from its cells`);
