@@ -196,7 +196,8 @@ class Compare final : public Command {
     return comparison;
   }
 
-  // A baseline has none of the other's encodings or systems, so that which of these are asked for is nothing that it is asked.
+  // A baseline has none of the other's encodings or systems, so that which of these are asked for is nothing that it is asked; nor is the value of a
+  // setting, which tells the other's systems apart, and of which it has one.
   Baselines NotAsked(const v1::SweepSpec& first, const v1::SweepSpec& second) const {
     Baselines baselines;
     const Only only(only_);
@@ -205,6 +206,10 @@ class Compare final : public Command {
     for (const std::string_view axis : kPairAxes) {
       const std::optional<size_t> baseline = BaselineSide(of_first.axes(), of_second.axes(), axis);
       if (baseline && only.Of(axis) != nullptr) baselines.emplace(axis, *baseline);
+    }
+    const std::optional<size_t> of_systems = BaselineSide(of_first.axes(), of_second.axes(), "system");
+    for (const auto& [axis, choice] : only.choices()) {
+      if (of_systems && IsSettingPath(axis)) baselines.emplace(axis, *of_systems);
     }
     return baselines;
   }
@@ -292,7 +297,12 @@ class Compare final : public Command {
     if (read.ok()) means.End();
     if (read.ok()) return read;
     const ErrorText text = SplitError(read);
-    return Error(read.code(), fmt::format("sweep '{}': {}", Printable(sweep.name()), text.message), text.hint);
+    const bool by_setting = !second_.empty() && std::ranges::any_of(Only(only).choices(), [](const auto& one) { return IsSettingPath(one.first); });
+    const bool is_refused = read.code() == absl::StatusCode::kInvalidArgument && by_setting;
+    std::string hint = text.hint;
+    // What --only says of a setting is nothing that a baseline is asked.
+    if (is_refused) hint += std::string(hint.empty() ? "" : "\n") + "each sweep is asked for it, but one of one system, or none, beside one of several: leave it out where they differ in it";
+    return Error(read.code(), fmt::format("sweep '{}': {}", Printable(sweep.name()), text.message), hint);
   }
 
   // As --by says; else tasks and encodings, and systems, of which there are several, if of one side alone. In the order that is asked for.

@@ -143,6 +143,19 @@ TEST_F(CompareTest, ABaselineIsNotAskedForEncodingsOrSystemsThatTheOtherHas) {
   EXPECT_THAT(asked_of_second(other.id(), "last", "task=even_pairs"), ::testing::ElementsAre("task=even_pairs", "seed=0")) << "which both have";
   for (const char* system : {"small", "large"}) other.mutable_spec()->add_systems()->set_name(system);
   EXPECT_THAT(asked_of_second(other.id(), "last", "system=small"), ::testing::ElementsAre("seed=0"));
+  EXPECT_THAT(asked_of_second(other.id(), "last", "model.layers=2"), ::testing::ElementsAre("seed=0")) << "which tells those systems apart";
+  EXPECT_THAT(asked_of_second("last", other.id(), "model.layers=2"), ::testing::ElementsAre("model.layers=2", "seed=0"));
+}
+
+TEST_F(CompareTest, ASettingThatOneOfTwoAlikeLacksIsRefusedWithWhatToDo) {
+  v1::Sweep& other = scheduler_.other_sweeps.emplace_back(scheduler_.sweep);
+  other.set_id(std::string(64, 'c'));
+  scheduler_.refusals["ListMeasurements"] = {grpc::StatusCode::INVALID_ARGUMENT, "--only: unknown model.layers '2'\n  known are 1"};
+  const Outcome outcome = Run({"compare", "last", other.id(), "--only", "model.layers=2"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("unknown model.layers '2'"));
+  EXPECT_THAT(outcome.err, HasSubstr("known are 1"));
+  EXPECT_THAT(outcome.err, HasSubstr("leave it out where they differ in it"));
 }
 
 TEST_F(CompareTest, WhatABaselineIsNotAskedIsSaidOfTheOtherSweepAlone) {
@@ -156,6 +169,8 @@ TEST_F(CompareTest, WhatABaselineIsNotAskedIsSaidOfTheOtherSweepAlone) {
   EXPECT_THAT(told("last", other.id(), "encoding=rope"), HasSubstr("only jobs of theirs with encoding rope\n"));
   EXPECT_THAT(told(other.id(), "last", "encoding=rope"), HasSubstr("only jobs of theirs with encoding rope\n"));
   EXPECT_THAT(told("last", other.id(), "task=even_pairs"), HasSubstr("only jobs with task even_pairs\n")) << "which both were asked";
+  for (const char* system : {"small", "large"}) other.mutable_spec()->add_systems()->set_name(system);
+  EXPECT_THAT(told(other.id(), "last", "model.layers=2"), HasSubstr("only jobs of theirs with model.layers 2\n"));
 }
 
 TEST_F(CompareTest, TheDocumentHasTheTitleAndWhatOnlyLeaves) {
