@@ -90,6 +90,22 @@ std::set<std::string> PublishedCells::Rows() const {
   return rows;
 }
 
+std::set<std::vector<std::string>> PublishedCells::KeysOn(const std::vector<std::string>& axes) const {
+  std::vector<size_t> at;
+  for (const std::string& axis : axes) {
+    const auto name = std::ranges::find(names_, axis);
+    if (name == names_.end()) return {};
+    at.push_back(static_cast<size_t>(name - names_.begin()));
+  }
+  std::set<std::vector<std::string>> all;
+  for (const auto& [keys, value] : values_) {
+    std::vector<std::string> some;
+    for (const size_t place : at) some.push_back(keys[place]);
+    all.insert(std::move(some));
+  }
+  return all;
+}
+
 int PublishedCells::RandomizedPairs() const {
   const auto encoding = std::ranges::find(names_, "encoding");
   if (encoding == names_.end()) return 0;

@@ -25,6 +25,9 @@ class PublishedCells {
   // Ascending: the rows of the measured table that have published values. Of several axes none.
   std::set<std::string> Rows() const;
 
+  // What its values have on these axes, each combination once, keys in the order of the axes. None: it lacks an axis, or nothing was published for this table.
+  std::set<std::vector<std::string>> KeysOn(const std::vector<std::string>& axes) const;
+
   // How many pairs of a randomized encoding and the same without it have published values, in the whole table.
   int RandomizedPairs() const;
 

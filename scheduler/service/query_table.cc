@@ -77,6 +77,9 @@ class TableFiller {
     if (BySlice()) {
       RETURN_IF_ERROR(slices_.BinSteps(members_));
       ASSIGN_OR_RETURN(places_, slices_.PlacesOf(members_));
+      is_measured_ = !places_.empty();
+      // Until then a paper's table is there, with nothing measured in it.
+      if (!is_measured_) places_ = slices_.PublishedPlaces();
       return absl::OkStatus();
     }
     if (table_.ByLength()) {
@@ -107,7 +110,7 @@ class TableFiller {
 
   // Of a table without a value: what was measured instead.
   absl::Status NoteNoValue(v1::Table& built) {
-    if (BySlice()) return IsNowhere() ? NoteNoSlice(built) : absl::OkStatus();
+    if (BySlice()) return is_measured_ ? absl::OkStatus() : NoteNoSlice(built);
     if (std::ranges::any_of(built.cells(), [](const v1::TableCell& cell) { return cell.has_measured(); })) return absl::OkStatus();
     std::string instead;
     if (sweep_.counts.succeeded > 0) {
@@ -176,7 +179,8 @@ class TableFiller {
   SliceReader slices_;
   LengthReader at_lengths_;
   std::vector<int> lengths_;     // Where the table is by length,
-  std::set<SlicePlace> places_;  // and by slice.
+  std::set<SlicePlace> places_;  // and by slice,
+  bool is_measured_ = false;     // where a job has a value at one of them at least.
 };
 
 }  // namespace

@@ -186,18 +186,36 @@ bool ResultsTable::IsWanted(const TableJob& job, bool extra) const {
   return std::ranges::all_of(filters_, [&](const TableFilter& filter) { return !Chooses(filter, extra) || filter.Has(job); });
 }
 
-bool ResultsTable::TakesSlice(const std::map<std::string, std::string, std::less<>>& keys) {
+bool ResultsTable::HasPlaceFor(const std::map<std::string, std::string, std::less<>>& keys) const {
   const auto is_named = [](const auto& order) { return std::ranges::find(order, catalog::kWholeSlice) != order.end(); };
   for (const auto& [axis, key] : catalog::SliceKeys(spec_.slice())) {
     if (const auto found = keys.find(axis); found == keys.end() || found->second != key) return false;
   }
-  TableJob at;
-  at.slice = keys;
   for (const std::string& axis : slice_axes_) {
     if (keys.contains(axis)) continue;
     if (row_axes_.Has(axis) && !is_named(spec_.row_order())) return false;
     if (column_axes_.Has(axis) && !is_named(spec_.column_order())) return false;
   }
+  return true;
+}
+
+std::set<std::vector<std::string>> ResultsTable::PublishedOn(const std::vector<std::string>& axes) const {
+  std::set<std::vector<std::string>> all = published_.KeysOn(axes);
+  std::erase_if(all, [&](const std::vector<std::string>& keys) {
+    TableJob at;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i] == "length") at.length = static_cast<int>(ParseInteger(keys[i]).value_or(0));
+      else if (keys[i] != catalog::kWholeSlice) at.slice[axes[i]] = keys[i];
+    }
+    return !HasPlaceFor(at.slice) || !std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return !filter.IsOfValues() || filter.Has(at); });
+  });
+  return all;
+}
+
+bool ResultsTable::TakesSlice(const std::map<std::string, std::string, std::less<>>& keys) {
+  if (!HasPlaceFor(keys)) return false;
+  TableJob at;
+  at.slice = keys;
   bool taken = true;
   for (TableFilter& filter : filters_) {
     if (!filter.IsOfValues() || filter.axis() == "length") continue;

@@ -64,6 +64,9 @@ class ResultsTable {
   // A measurement with these coordinates has its place on those axes, and spec().only() asks for it.
   bool TakesSlice(const std::map<std::string, std::string, std::less<>>& keys);
 
+  // Where published values stand on `axes`, of slices and lengths, as far as the table is asked for by these: PublishedCells::KeysOn().
+  std::set<std::vector<std::string>> PublishedOn(const std::vector<std::string>& axes) const;
+
   // What spec().only() says of a job; `extra`: one for AddExtra().
   bool IsWanted(const TableJob& job, bool extra) const;
   // A job that is not wanted counts in no cell.
@@ -117,6 +120,8 @@ class ResultsTable {
 
   // Notes over which lengths a job's value is a mean.
   void SeeLengths(const TableJob& job);
+  // The slice, by its axes, is of spec().slice(), and what it lacks has a place among the rows or columns: the whole of an axis has where it is named.
+  bool HasPlaceFor(const std::map<std::string, std::string, std::less<>>& keys) const;
   // nullptr: spec().only() names no lengths.
   const TableFilter* LengthFilter() const;
   // Of the sweep's jobs, or of extra ones, the filter wants some alone; any filter does.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,22 @@ absl::StatusOr<std::set<SlicePlace>> SliceReader::PlacesOf(const TableSource& me
   RETURN_IF_ERROR(Read(members, false, [&places](const TableJob&, const ValuesByPlace& values) {
     for (const auto& [place, some] : values) places.insert(place);
   }));
+  return places;
+}
+
+std::set<SlicePlace> SliceReader::PublishedPlaces() const {
+  std::vector<std::string> axes = axes_;
+  if (table_.ByLength()) axes.emplace_back("length");
+  std::set<SlicePlace> places;
+  for (std::vector<std::string> keys : table_.PublishedOn(axes)) {
+    SlicePlace place;
+    if (table_.ByLength()) {
+      place.length = static_cast<int>(ParseInteger(keys.back()).value_or(0));
+      keys.pop_back();
+    }
+    place.keys = std::move(keys);
+    places.insert(std::move(place));
+  }
   return places;
 }
 

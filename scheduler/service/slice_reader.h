@@ -37,6 +37,9 @@ class SliceReader {
   // At which of them the jobs that are wanted have values.
   absl::StatusOr<std::set<SlicePlace>> PlacesOf(const TableSource& members);
 
+  // Those where values are published that belong beside the table.
+  std::set<SlicePlace> PublishedPlaces() const;
+
   // Each job that is wanted once with each value at each of `places`, with none where there is none; the others once. `extra`: as
   // ResultsTable::IsWanted().
   absl::Status ReadAt(const std::set<SlicePlace>& places, const TableSource& source, bool extra, const std::function<void(const TableJob&)>& use);

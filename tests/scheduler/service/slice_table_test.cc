@@ -406,6 +406,40 @@ TEST_F(SliceTableTest, PublishedValuesStandNotBesideOtherAxesOrSomeSlices) {
   EXPECT_THAT(Published(Table(some)), IsEmpty());
 }
 
+TEST_F(SliceTableTest, APublishedTableIsThereBeforeAnythingIsMeasured) {
+  AddSweep(Systems());
+  v1::TableSpec spec = By("system", "longbench_task", "longbench");
+  EXPECT_THAT(Table(spec).columns(), IsEmpty()) << "of tasks that nobody has named";
+  spec.set_published("nope_table_2");
+  EXPECT_EQ(Table(spec).columns_size(), 16) << "all tasks together are a column where they are asked for";
+  for (const char* task : {"all", "narrativeqa"}) spec.add_column_order(task);
+
+  const v1::Table table = Table(spec);
+
+  EXPECT_THAT(Keys(table.rows()), ElementsAre("nope", "rope-dynamic"));
+  ASSERT_EQ(table.columns_size(), 17);
+  EXPECT_EQ(table.columns(0).key(), "all");
+  EXPECT_EQ(table.columns(1).key(), "narrativeqa");
+  EXPECT_EQ(Values(table), std::vector<std::string>(34, "-"));
+  EXPECT_EQ(table.cells(0).jobs(), 1);
+  const std::map<std::string, std::string> published = Published(table);
+  EXPECT_EQ(published.size(), 17u) << "of one of the systems";
+  EXPECT_EQ(published.at("nope@all"), "18.3");
+  EXPECT_THAT(table.notes(), Contains("no job has a value of longbench by longbench_task over all lengths"));
+
+  spec.add_only("longbench_task=qasper,trec");
+  EXPECT_THAT(Keys(Table(spec).columns()), ElementsAre("qasper", "trec"));
+  spec.set_only(0, "longbench_task=of_my_own");
+  EXPECT_THAT(Table(spec).columns(), IsEmpty()) << "which a job may have all the same";
+}
+
+TEST_F(SliceTableTest, ColumnsAreOfWhatIsMeasuredAsSoonAsThereIsAny) {
+  Succeeded(Systems(), {{{"longbench", 0, "longbench_task=qasper", 0.5}, {"longbench", 0, "longbench_task=mine", 0.25}}});
+  v1::TableSpec spec = By("system", "longbench_task", "longbench");
+  spec.set_published("nope_table_2");
+  EXPECT_THAT(Keys(Table(spec).columns()), ElementsAre("mine", "qasper"));
+}
+
 TEST(PublishedCellsTest, TheWholeOfASliceIsOneOfItsKeys) {
   v1::TableSpec spec = By("system", "longbench_task", "longbench");
   spec.set_published("nope_table_2");
