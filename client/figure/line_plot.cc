@@ -146,9 +146,11 @@ Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
   const Json y = AxisUpwards(plot, values);
   const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };
   const Json colours = Ordered(plot, colour_name);
+  Json legend = LegendOf(colours.size());
+  legend["symbolOpacity"] = 1;  // Not the band's.
   const Json colour = {{"field", dashed ? "encoding" : "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", colours},
                        {"scale", {{"scheme", ColourScheme(colours.size())}}},
-                       {"legend", {{"symbolOpacity", 1}}}};  // Not the band's.
+                       {"legend", legend}};
   const Json detail = {{"field", "line"}, {"type", "nominal"}};
   Json layers = Json::array();
   if (std::ranges::any_of(values, [](const Json& value) { return value.contains("low"); })) {

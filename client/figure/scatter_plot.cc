@@ -54,8 +54,9 @@ std::string VegaLiteOf(const ScatterPlot& plot) {
   const VegaJson x = NumberAxis("x", plot.x_title, false, true);
   VegaJson y = NumberAxis("y", plot.y_title, plot.y_log, true);
   EndAtData(y, values, {"y"});
-  const VegaJson colour = {{"field", "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", lines},
+  VegaJson colour = {{"field", "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", lines},
                            {"scale", {{"scheme", ColourScheme(lines.size())}, {"domain", lines}}}};
+  if (VegaJson legend = LegendOf(lines.size()); !legend.empty()) colour["legend"] = std::move(legend);
   const VegaJson groups = {"panel", "line"};
   VegaJson fit = {{"regression", "y"}, {"on", "x"}, {"groupby", groups}};
   if (plot.y_log) fit["method"] = "exp";

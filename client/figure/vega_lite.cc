@@ -23,6 +23,8 @@ constexpr int kHeight = 180;
 constexpr int kWidthAlone = 480;
 constexpr int kHeightAlone = 300;
 constexpr size_t kColoursOfTen = 10;
+// Of a legend. Vega leaves out all names after so many, unless it is told how many there are.
+constexpr size_t kNamesInColumn = 30;
 // At each end of a logarithmic axis: a part of its length, and at least a factor.
 constexpr double kMargin = 0.03;
 constexpr double kLeastMargin = 1.01;
@@ -131,12 +133,21 @@ void TickAt(VegaJson& axis, std::vector<double> at, size_t panels) {
 
 std::string ColourScheme(size_t names) { return names > kColoursOfTen ? "tableau20" : "tableau10"; }
 
+VegaJson LegendOf(size_t names) {
+  VegaJson legend = VegaJson::object();
+  if (names <= kNamesInColumn) return legend;
+  legend["symbolLimit"] = names;
+  legend["columns"] = (names + kNamesInColumn - 1) / kNamesInColumn;
+  return legend;
+}
+
 std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers,
                          const std::vector<std::string>& own_axes, size_t together) {
   VegaJson spec = {{"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
                    {"title", {{"text", Printable(title.text)}, {"anchor", "start"}}}};
   for (const std::string& note : title.notes) spec["title"]["subtitle"].push_back(Printable(note));
   spec["data"] = {{"values", std::move(values)}};
+  spec["config"] = {{"axis", {{"labelLimit", 0}}}, {"legend", {{"labelLimit", 0}}}};
   if (panels.size() == 1) {
     spec["width"] = PanelWidth(1);
     spec["height"] = PanelHeight(1);

@@ -52,7 +52,10 @@ inline constexpr double kTextHeight = 12;
 // The colours for so many names.
 std::string ColourScheme(size_t names);
 
-// The whole text. `values` have a field "panel" with the title of one of `panels`; `layers` are drawn in each. Several panels share their axes, but
+// Of a legend with so many names: all of them are in it.
+VegaJson LegendOf(size_t names);
+
+// The whole text. No name on an axis or in a legend is cut, as those of a grid's systems differ at their ends. `values` have a field "panel" with the title of one of `panels`; `layers` are drawn in each. Several panels share their axes, but
 // for those of `own_axes` ("x", "y"). Each `together` of them stand in rows of their own; 0: any do.
 std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers,
                          const std::vector<std::string>& own_axes = {}, size_t together = 0);

@@ -55,6 +55,25 @@ TEST(LinePlotTest, HasAPointForEachMeasuredCellAndABandOfOneDeviation) {
   EXPECT_EQ(spec["layer"].size(), 3);  // Bands, lines, dots.
 }
 
+TEST(LinePlotTest, EveryNameIsInTheLegendAndWhole) {
+  const auto lines = [](int count) {
+    v1::Table table;
+    table.add_columns()->set_key("40");
+    for (int i = 0; i < count; ++i) {
+      table.add_rows()->set_key("layers-2_batch_size-16_clip_norm-0.5_max_position-" + std::to_string(i));
+      table.add_cells()->set_measured(i);
+    }
+    return Of(Plot(table));
+  };
+  const nlohmann::json few = lines(30), many = lines(61);
+  const auto legend = [](const nlohmann::json& spec) { return spec["layer"][0]["encoding"]["color"]["legend"]; };
+  EXPECT_FALSE(legend(few).contains("symbolLimit"));
+  EXPECT_EQ(legend(many)["symbolLimit"], 61);
+  EXPECT_EQ(legend(many)["columns"], 3);
+  EXPECT_EQ(few["config"]["legend"]["labelLimit"], 0) << "none is cut";
+  EXPECT_EQ(few["config"]["axis"]["labelLimit"], 0);
+}
+
 TEST(LinePlotTest, AnEncodingAndItsRandomizedFormShareAColour) {
   const nlohmann::json spec = Of(Plot(TwoLines()));
 
