@@ -398,7 +398,8 @@ class Compare final : public Command {
     for (const std::string_view axis : kPairAxes) {
       const AxisValues &first = sides[0].axes(), &second = sides[1].axes();
       if (const std::optional<size_t> baseline = BaselineSide(first, second, axis); baseline && comparison.values.pairs() > 0) {
-        comparison.notes.push_back(fmt::format("jobs of {} are in a pair with each {} of {}", Printable(comparison.names[*baseline]), axis, Printable(comparison.names[1 - *baseline])));
+        comparison.notes.push_back(fmt::format("jobs of {} are in a pair with each {} of {}: in a row of several {}s, as 'all', pairs of one such job are not independent, and its interval is too narrow",
+                                               Printable(comparison.names[*baseline]), axis, Printable(comparison.names[1 - *baseline]), axis));
       } else if (!comparison.values.DifferIn(axis) && AreDisjoint(first, second, axis)) {
         const auto list = [axis](const AxisValues& values) {
           const std::set<std::string>& of_axis = values[PlaceOf(axis)];

@@ -309,6 +309,23 @@ TEST(ResultsTableTest, NatsBecomeBitsAndAnotherUnitStays) {
   EXPECT_FALSE(table.cells(1).has_measured());
 }
 
+TEST(ResultsTableTest, PublishedValuesInBitsAreAsExactAsTheyWerePrinted) {
+  v1::Table table = Example();
+  table.set_unit("nats");
+  const auto in_bits = [&table](double nats, const std::string& printed) {
+    v1::Table one = table;
+    one.mutable_cells(0)->set_published(nats);
+    one.mutable_cells(0)->set_published_text(printed);
+    EXPECT_TRUE(TurnIntoBits(one));
+    return one.cells(0).published_text();
+  };
+  EXPECT_EQ(in_bits(232.8, "232.8"), "335.9");
+  EXPECT_EQ(in_bits(5.741, "5.741"), "8.283");
+  EXPECT_EQ(in_bits(1000, ">1000"), ">1443");
+  EXPECT_EQ(in_bits(3.5, "3.5?"), "5.0?");
+  EXPECT_EQ(in_bits(3.5, ""), "");
+}
+
 TEST(ResultsTableTest, AGainThatRoundsToZeroHasNoMinus) {
   v1::Table table = Example();
   table.set_gain(-0.02);
