@@ -48,6 +48,27 @@ def test_its_fields_are_axes_of_tables_and_columns_of_values(home, tmp_path):
         "layers-2_batch_size-4|2,4"] * 2 + ["layers-2_batch_size-8|2,8"] * 2, values
 
 
+def test_a_baseline_is_not_asked_for_the_setting_that_tells_its_systems_apart(home, tmp_path):
+    store = str(tmp_path / "grid.db")
+    quick = ["--store", store, "--set", "training.lengths=1..3", "--set", "evaluation.lengths=4", "--set", "evaluation.examples=10"]
+    assert run_cli(home, "run", "/dev/stdin", *quick, stdin=IN_THE_FILE).code == 0
+    other = run_cli(home, "run", "/dev/stdin", *quick, "--set", "name=base", "--set", "model.layers=3", "--set", "training.steps=10", stdin=BASE)
+    assert other.code == 0, other
+    for sides in (["grid", "base"], ["base", "grid"]):
+        compared = run_cli(home, "compare", *sides, "--store", store, "--only", "model.layers=2", "-o", "json")
+        assert compared.code == 0, compared
+        document = compared.json()
+        # Two systems of two encodings, each beside the one job of the baseline.
+        assert document["rows"][-1]["pairs"] == 4, document
+        assert {row["system"] for row in document["rows"][:-1]} == {"layers-2_batch_size-4", "layers-2_batch_size-8"}, document
+        assert "only jobs of grid with model.layers 2" in document["notes"], document
+    # Of one system each neither is a baseline.
+    alike = run_cli(home, "run", "/dev/stdin", *quick, "--set", "name=alike", "--set", "model.layers=2", "--set", "training.steps=10", stdin=BASE)
+    assert alike.code == 0, alike
+    refused = run_cli(home, "compare", "alike", "base", "--store", store, "--only", "model.layers=2")
+    assert refused.code == 2 and "leave it out where they differ in it" in refused.err, refused
+
+
 UNSAID = BASE + """
 training: {steps: 5, batch_size: 4, lengths: [1, 2, 3]}
 evaluation: {lengths: [4], examples: 10}

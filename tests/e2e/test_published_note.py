@@ -12,7 +12,7 @@ def notes(home, sweep):
     return table["notes"]
 
 
-@pytest.mark.parametrize("preset", ["table-1", "table-2", "table-3", "table-b1", "nope-table-1"])
+@pytest.mark.parametrize("preset", ["table-1", "table-2", "table-3", "table-b1", "nope-table-1", "nope-table-2"])
 def test_a_preset_is_itself(home, preset):
     # The store keeps a sweep without what is the default, so it does not come back as it was sent.
     run_cli(home, "submit", preset, "--store", home.path / "s.db")
@@ -34,3 +34,19 @@ def test_a_setting_that_is_the_default_of_its_kind_again_is_named(home):
 def test_published_rows_that_a_preset_has_not_are_named(home):
     run_cli(home, "submit", "nope-table-1", "--store", home.path / "s.db")
     assert "8 published values stand beside no row: rope-dynamic, rope-yarn" in notes(home, "nope-table-1")
+
+
+def test_a_table_of_slices_is_there_before_anything_is_measured(home):
+    run_cli(home, "submit", "nope-table-2", "--store", home.path / "s.db")
+    table = run_cli(home, "results", "nope-table-2", "--published", "--store", home.path / "s.db", "-o", "json").json()
+    assert (len(table["rows"]), len(table["columns"]), table["columns"][0]["key"]) == (11, 17, "all"), table
+    assert all("published" in cell and "measured" not in cell for cell in table["cells"]), table
+
+
+def test_published_values_are_in_bits_where_measured_ones_would_be(home):
+    run_cli(home, "submit", "table-1", "--store", home.path / "s.db")
+    cells = run_cli(home, "results", "table-1", "--published", "--bits", "--store", home.path / "s.db", "-o", "json").json()["cells"]
+    assert len(cells) > 0
+    for cell in cells:
+        if "published" in cell:
+            assert float(cell["published_text"]) == pytest.approx(cell["published"], abs=0.051), cell
