@@ -55,13 +55,14 @@ Json Ordered(const LinePlot& plot, const Name& name) {
   return names;
 }
 
-// What values of a unit can be: a band that goes beyond it would stretch the axis to where nothing is.
+// What values of a unit or metric can be: a band that goes beyond it would stretch the axis to where nothing is.
 struct Range {
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
 };
 Range RangeOf(const v1::Table& table) {
   if (table.unit() == "%") return {.low = 0, .high = 100};
   if (table.unit() == "nats" || table.unit() == "bits") return {.low = 0};
+  if (table.metric() == "perplexity") return {.low = 1};
   return {};
 }
 

@@ -104,6 +104,8 @@ TEST(LinePlotTest, BandsEndWhereValuesDo) {
   EXPECT_EQ(Of(Plot(table))["data"]["values"][1]["high"], 130);
   table.set_unit("");
   EXPECT_EQ(Of(Plot(table))["data"]["values"][1]["low"], -10);
+  table.set_metric("perplexity");
+  EXPECT_EQ(Of(Plot(table))["data"]["values"][1]["low"], 1);
 }
 
 TEST(LinePlotTest, AnAxisOfWholeNumbersHasNoTicksBetweenThem) {
