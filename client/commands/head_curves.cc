@@ -37,23 +37,33 @@ using Series = std::shared_ptr<const EntropySeries>;
 // The jobs whose curves are one panel for each layer.
 struct Group {
   std::string name;
+  std::string system = {};    // Empty: there are none.
+  std::string encoding = {};  // Empty: one alone, whichever it is.
   std::vector<Series> series = {};
 };
+
+// A group for each encoding, where these are several.
+void AddGroups(const std::string& system, const v1::Axes& axes, std::vector<Group>& groups) {
+  if (axes.encoding_size() < 2) {
+    groups.push_back({.name = system, .system = system});
+    return;
+  }
+  for (const std::string& encoding : axes.encoding()) {
+    groups.push_back({.name = system.empty() ? encoding : fmt::format("{}, {}", system, encoding), .system = system, .encoding = encoding});
+  }
+}
 
 // In the sweep's own order; one without a name where nothing tells jobs apart but learning rate and seed.
 std::vector<Group> GroupsOf(const v1::SweepSpec& spec) {
   std::vector<Group> groups;
-  for (const v1::System& system : spec.systems()) groups.push_back({.name = system.name()});
-  if (groups.empty() && spec.axes().encoding_size() > 1) {
-    for (const std::string& encoding : spec.axes().encoding()) groups.push_back({.name = encoding});
-  }
-  if (groups.empty()) groups.push_back({.name = ""});
+  for (const v1::System& system : spec.systems()) AddGroups(system.name(), AxesOf(spec, system), groups);
+  if (spec.systems().empty()) AddGroups("", spec.axes(), groups);
   return groups;
 }
 
-bool IsOf(const v1::Job& job, const Group& group, const v1::SweepSpec& spec) {
-  if (!spec.systems().empty()) return std::ranges::find(job.systems(), group.name) != job.systems().end();
-  return group.name.empty() || job.encoding() == group.name;
+bool IsOf(const v1::Job& job, const Group& group) {
+  const bool of_system = group.system.empty() || std::ranges::find(job.systems(), group.system) != job.systems().end();
+  return of_system && (group.encoding.empty() || job.encoding() == group.encoding);
 }
 
 // By the settings that --only names, which jobs come without. nullopt: it names none, or there are no systems to be told by them.
@@ -174,7 +184,7 @@ absl::StatusOr<v1::Table> OverviewOf(Connection& connection, const v1::Sweep& sw
 
 // Each job's series goes to the groups that it is of, and groups without any go away. A note: some jobs have left none. FAILED_PRECONDITION: none
 // has left one.
-absl::StatusOr<std::string> FetchSeries(Connection& connection, const std::vector<v1::Job>& jobs, const v1::SweepSpec& spec, std::vector<Group>& groups) {
+absl::StatusOr<std::string> FetchSeries(Connection& connection, const std::vector<v1::Job>& jobs, std::vector<Group>& groups) {
   size_t without = 0;
   for (const v1::Job& job : jobs) {
     ASSIGN_OR_RETURN(const Series series, SeriesOf(connection, job));
@@ -183,7 +193,7 @@ absl::StatusOr<std::string> FetchSeries(Connection& connection, const std::vecto
       continue;
     }
     for (Group& group : groups) {
-      if (IsOf(job, group, spec)) group.series.push_back(series);
+      if (IsOf(job, group)) group.series.push_back(series);
     }
   }
   if (!jobs.empty() && without == jobs.size()) {
@@ -242,14 +252,14 @@ absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Swe
   ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, JobsOf(connection, sweep.id(), only));
   std::vector<Group> groups = GroupsOf(sweep.spec());
   if (!sweep.spec().systems().empty()) {
-    std::erase_if(groups, [&](const Group& group) { return !only.Admits("system", group.name) || (systems_left && !systems_left->contains(group.name)); });
+    std::erase_if(groups, [&](const Group& group) { return !only.Admits("system", group.system) || (systems_left && !systems_left->contains(group.system)); });
   }
-  std::erase_if(jobs, [&](const v1::Job& job) { return std::ranges::none_of(groups, [&](const Group& group) { return IsOf(job, group, sweep.spec()); }); });
+  std::erase_if(jobs, [&](const v1::Job& job) { return std::ranges::none_of(groups, [&](const Group& group) { return IsOf(job, group); }); });
   if (jobs.size() > kMostJobs) {
     return UsageError(fmt::format("--lines head: the files of {} jobs are too many for a figure; at most {}", jobs.size(), kMostJobs),
                       "choose some with --only system=NAME or --only seed=0");
   }
-  ASSIGN_OR_RETURN(std::string left_out, FetchSeries(connection, jobs, sweep.spec(), groups));
+  ASSIGN_OR_RETURN(std::string left_out, FetchSeries(connection, jobs, groups));
   if (!left_out.empty()) curves.notes.push_back(std::move(left_out));
 
   ASSIGN_OR_RETURN(const std::vector<Place> places, PlacesOf(groups, only, question));

@@ -22,7 +22,7 @@ struct HeadCurvesQuestion {
 };
 
 struct HeadCurves {
-  // One for each layer and system (or encoding, where there are several and no systems): rows are heads, columns the ends of bins.
+  // One for each layer and system, or encoding, or encoding of a system, where there are several: rows are heads, columns the ends of bins.
   // Never empty, though it may have no cells.
   std::vector<PlotPanel> panels;
   // Those of a layer, or of a system, as it was asked; 0 where some model has no such layer, so that they are not as many everywhere.

@@ -338,8 +338,8 @@ class Plot final : public Command {
   // "mean over seeds; bands: standard deviation; at length 100".
   std::string Summary(const SystemSettings& settings, const std::vector<PlotPanel>& panels) const {
     Aggregation how{.aggregate = aggregate_, .shown = {axes_.x, axes_.lines, axes_.points, axes_.panels}, .only = only_, .best_of = AxesIn(best_of_)};
-    // Curves of heads are of one system each, by whatever axis that is.
-    if (IsHeadCurves()) how.shown.insert(how.shown.end(), {"system", settings.spec().systems().empty() ? "encoding" : "system"});
+    // Curves of heads are of one system and encoding each.
+    if (IsHeadCurves()) how.shown.insert(how.shown.end(), {"system", "encoding"});
     std::vector<std::string> parts;
     if (const std::string over = AggregatedOver(settings, how); !over.empty()) parts.push_back(over + (HasBands() && HasDeviations(panels) ? "; bands: standard deviation" : ""));
     if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_, only_));

@@ -141,6 +141,24 @@ TEST_F(HeadCurvesTest, JobsOfASystemAreAggregated) {
   EXPECT_EQ(nlohmann::json::parse(Written("b.vl.json"))["data"]["values"][0]["jobs"], 1);
 }
 
+TEST_F(HeadCurvesTest, EncodingsOfASystemHavePanelsOfTheirOwn) {
+  for (const char* encoding : {"rope", "none"}) scheduler_.sweep.mutable_spec()->mutable_axes()->add_encoding(encoding);
+  scheduler_.sweep.mutable_spec()->mutable_systems(1)->mutable_with()->mutable_axes()->add_encoding("rope");
+  for (int i = 0; i < 2; ++i) {
+    scheduler_.jobs.mutable_jobs(i)->set_systems(0, "rope");
+    scheduler_.jobs.mutable_jobs(i)->set_encoding(i == 0 ? "none" : "rope");
+  }
+  const Outcome outcome = Heads({"--only", "layer=0"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_THAT(Panels("a.vl.json"), ElementsAre("rope, rope, layer 0", "rope, none, layer 0"));
+  const nlohmann::json spec = nlohmann::json::parse(Written("a.vl.json"));
+  EXPECT_EQ(spec["data"]["values"][0]["jobs"], 1) << "heads of two models have no mean";
+  EXPECT_THAT(spec["title"].dump(), Not(HasSubstr("mean over encodings")));
+
+  EXPECT_EQ(Heads({"--only", "encoding=none"}, "b.vl.json").code, kDone);
+  EXPECT_THAT(Panels("b.vl.json"), ElementsAre("layer 0", "layer 1")) << "of one";
+}
+
 TEST_F(HeadCurvesTest, SaysWhatIsNotThere) {
   const auto refused = [&](int code, const std::vector<std::string>& more, const std::string& text) {
     const Outcome outcome = Heads(more);
