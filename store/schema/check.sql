@@ -6,7 +6,7 @@
 -- artifact's file is there with its size, and with --artifacts that it still has its hash.
 --
 --   results    exactly one accepted result per succeeded job and none elsewhere; it belongs to the attempt that held the lease: an
---              attempt that was lost, failed or given back, or that the job had left, never has one
+--              attempt that was lost, failed or given back, or that the job had left, never has one; a mean is that of the values beside it
 --   attempts   what runs is leased to it and to nothing else; members and times fit
 --   jobs       wanted, waiting, counted and failed as their sweeps, inputs and attempts say
 --   sweeps     counters are those of their jobs
@@ -29,6 +29,28 @@ ORDER BY num;
 -- check of results: measurements are finite numbers
 SELECT 'job ' || substr(j.id, 1, 8) || ' has ' || m.metric || ' = ' || m.value || ' at length ' || m.length
 FROM measurements AS m CROSS JOIN jobs AS j ON j.num = m.job WHERE abs(m.value) > 1.7976931348623157e308
+ORDER BY m.job, m.metric, m.length;
+
+-- check of results: a score over all lengths is the mean of those at its lengths. So Longreach's own trainer makes it, which is known by the name of its engines; another
+-- worker may know it otherwise. The best scale of attention over all lengths is no mean. Sums of another order differ in their last digits.
+SELECT 'job ' || substr(j.id, 1, 8) || ' has ' || m.metric || iif(m.slice = '', '', ' of ' || m.slice) || ' = ' || m.value || ' over all lengths, and the mean of its lengths is '
+       || (SELECT avg(o.value) FROM measurements AS o WHERE o.job = m.job AND o.metric = m.metric AND o.length > 0 AND o.slice = m.slice)
+FROM jobs AS j CROSS JOIN attempts AS a ON a.id = j.attempt
+CROSS JOIN measurements AS m ON m.job = j.num AND m.length = 0
+  AND m.metric IN ('accuracy', 'bits_per_byte', 'cross_entropy', 'loss', 'passkey_accuracy', 'perplexity')
+WHERE j.state = 'succeeded' AND (a.engine GLOB 'libtorch*' OR a.engine GLOB 'lanes*' OR a.engine GLOB 'resident*' OR a.engine GLOB 'spread*' OR a.engine GLOB 'emulated*')
+  AND (SELECT abs(m.value - avg(o.value)) > 1e-9 * abs(m.value) FROM measurements AS o
+       WHERE o.job = m.job AND o.metric = m.metric AND o.length > 0 AND o.slice = m.slice)
+ORDER BY m.job, m.metric, m.slice;
+
+-- check of results: the share of passkeys is the mean over depths, at each length and over all of them, and LongBench's score the mean of its tasks
+SELECT 'job ' || substr(j.id, 1, 8) || ' has ' || m.metric || ' = ' || m.value || iif(m.length = 0, '', ' at length ' || m.length) || ', and the mean of its parts is '
+       || (SELECT avg(o.value) FROM measurements AS o WHERE o.job = m.job AND o.metric = m.metric AND o.length = m.length AND o.slice <> '')
+FROM jobs AS j CROSS JOIN attempts AS a ON a.id = j.attempt
+CROSS JOIN measurements AS m ON m.job = j.num AND m.metric IN ('longbench', 'passkey_accuracy') AND m.slice = ''
+WHERE j.state = 'succeeded' AND j.experiment = 'llama' AND a.engine GLOB 'libtorch*'
+  AND (SELECT abs(m.value - avg(o.value)) > 1e-9 * abs(m.value) FROM measurements AS o
+       WHERE o.job = m.job AND o.metric = m.metric AND o.length = m.length AND o.slice <> '')
 ORDER BY m.job, m.metric, m.length;
 
 -- check of results: an accepted result belongs to an attempt that had the job and ended well

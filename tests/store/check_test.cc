@@ -80,6 +80,16 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("INSERT INTO measurements VALUES (4, 'accuracy', 0, '', 1.0)", "is queued and has measurements"),
         std::pair("INSERT INTO measurements VALUES (2, 'accuracy', 0, '', 1.0)", "is diverged and has measurements"),
         std::pair("UPDATE measurements SET value = 9e999", "accuracy = Inf at length 0"),
+        std::pair("INSERT INTO measurements VALUES (1, 'accuracy', 41, '', 0.5), (1, 'accuracy', 42, '', 0.4)",
+                  "has accuracy = 0.5 over all lengths, and the mean of its lengths is 0.45"),
+        std::pair("INSERT INTO measurements VALUES (1, 'passkey_accuracy', 0, 'depth=0.5', 1), (1, 'passkey_accuracy', 256, 'depth=0.5', 0)",
+                  "has passkey_accuracy of depth=0.5 = 1.0 over all lengths, and the mean of its lengths is 0.0"),
+        std::pair("UPDATE jobs SET experiment = 'llama' WHERE num = 1; INSERT INTO measurements VALUES (1, 'passkey_accuracy', 256, '', 0.5), "
+                  "(1, 'passkey_accuracy', 256, 'depth=0', 1), (1, 'passkey_accuracy', 256, 'depth=0.5', 0.5)",
+                  "has passkey_accuracy = 0.5 at length 256, and the mean of its parts is 0.75"),
+        std::pair("UPDATE jobs SET experiment = 'llama' WHERE num = 1; INSERT INTO measurements VALUES (1, 'longbench', 0, '', 0.5), "
+                  "(1, 'longbench', 0, 'longbench_task=qasper', 0.25), (1, 'longbench', 0, 'longbench_task=trec', 0.5)",
+                  "has longbench = 0.5, and the mean of its parts is 0.375"),
         std::pair("UPDATE attempts SET outcome = 'lost' WHERE id = 1", "has the result of attempt 1, which ended lost"),
         std::pair("UPDATE jobs SET attempt = 2 WHERE num = 1", "has the result of attempt 2, which ended never"),
         std::pair("DELETE FROM attempt_jobs WHERE job = 1", "has the result of attempt 1, which did not have it"),
@@ -119,6 +129,30 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("UPDATE jobs SET diverged = 1 WHERE num = 4", "CHECK constraint failed in jobs"),
         std::pair("UPDATE artifacts SET bytes = 5 WHERE kind = 'weights'", "its file has 11 bytes instead of 5"),
         std::pair("UPDATE artifacts SET sha256 = '../../x' WHERE kind = 'weights'", "'../../x' is not a hash")));
+
+// What trainers and studies measure, added in another order than SQLite's, and what is no mean.
+TEST_F(CheckTest, ScoresThatAreTheMeansOfTheirPartsAreNoViolation) {
+  ASSERT_OK(test_.db().Execute(
+      "INSERT INTO measurements VALUES (1, 'loss', 0, '', 0.20000000000000004), (1, 'loss', 41, '', 0.1), (1, 'loss', 42, '', 0.2), (1, 'loss', 500, '', 0.3), "
+      "(1, 'loss', 41, 'pg19/yarn', 7), "
+      "(1, 'cross_entropy', 0, '', 12), "
+      "(1, 'perplexity', 256, '', 3), "
+      "(1, 'passkey_accuracy', 0, '', 0.625), (1, 'passkey_accuracy', 0, 'depth=0', 0.5), (1, 'passkey_accuracy', 0, 'depth=0.5', 0.75), "
+      "(1, 'passkey_accuracy', 256, '', 0.75), (1, 'passkey_accuracy', 256, 'depth=0', 0.5), (1, 'passkey_accuracy', 256, 'depth=0.5', 1), "
+      "(1, 'passkey_accuracy', 512, '', 0.5), (1, 'passkey_accuracy', 512, 'depth=0', 0.5), (1, 'passkey_accuracy', 512, 'depth=0.5', 0.5), "
+      "(1, 'longbench', 0, '', 0.375), (1, 'longbench', 0, 'longbench_task=qasper', 0.25), (1, 'longbench', 0, 'longbench_task=trec', 0.5), "
+      "(1, 'best_attention_scale', 0, '', 1.5), (1, 'best_attention_scale', 64, '', 1), (1, 'best_attention_scale', 128, '', 1.2), "
+      "(1, 'position_loss', 64, '', 2), (1, 'position_loss', 64, 'attention_scale=1.2', 3), (1, 'head_scale', 0, 'layer=0,head=0', 1.1), "
+      "(1, 'attention_entropy', 128, '', 1), (1, 'attention_entropy', 128, 'layer=0,head=0', 9)"));
+
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(CheckTest, WhatAnotherTrainerSaysOverAllLengthsNeedBeNoMean) {
+  ASSERT_OK(test_.db().Execute("UPDATE attempts SET engine = 'theirs' WHERE id = 1; INSERT INTO measurements VALUES (1, 'accuracy', 41, '', 0.4)"));
+
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
 
 TEST_F(CheckTest, AMissingFileIsFoundAndADamagedOneWhenFilesAreRead) {
   const ArtifactFiles& files = test_.store->artifacts();
