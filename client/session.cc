@@ -1,53 +1,34 @@
 #include "client/session.h"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "client/commands/suggestions.h"
+#include "client/holder.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/store_wait.h"
 #include "client/turn.h"
 
 namespace longreach::client {
 namespace {
 
-// For so long whoever has been killed may still hold its store.
-constexpr std::chrono::seconds kStillHeld{2};
-// For so long one that is soon done with it is waited for, and for so long at most one after the other, as a script may start many commands at once.
-constexpr std::chrono::seconds kSoonFree{60};
-constexpr std::chrono::minutes kTakeTurns{10};
-// That they wait is said behind this.
+// That a command waits is said behind this.
 constexpr std::chrono::seconds kSilent{1};
-constexpr std::chrono::milliseconds kBetween{100};
 constexpr std::string_view kUnix = "unix:";
 constexpr const char* kMemory = ":memory:";
 
-// Behind this the scheduler of one that is soon done is asked, where that can be: it is about to end, but what only looks is lightly asked again.
-std::chrono::seconds AskBehind(StoreUse use) { return use == StoreUse::kExisting || use == StoreUse::kCreate ? kSoonFree : std::chrono::seconds(5); }
+// Behind this the scheduler of one that is soon done is asked: it is about to end, but what only looks is lightly asked again. One that would make the store asks nobody.
+std::optional<std::chrono::seconds> AskBehind(StoreUse use) {
+  if (use == StoreUse::kCreate) return std::nullopt;
+  return use == StoreUse::kExisting ? StoreWait::kSoonFree : std::chrono::seconds(5);
+}
 
 }  // namespace
-
-bool Listens(const std::string& address) {
-  sockaddr_un at{};
-  if (!address.starts_with(kUnix)) return false;
-  const std::string path = address.substr(kUnix.size());
-  if (path.size() >= sizeof at.sun_path) return false;
-  at.sun_family = AF_UNIX;
-  std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
-  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return false;
-  const bool listens = connect(probe, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
-  close(probe);
-  return listens;
-}
 
 void Session::Say(std::string_view line) {
   if (!settings_.quiet) *environment_.err << line << std::endl;
@@ -79,40 +60,40 @@ bool Session::WouldMakeStore(bool embed_by_default) const {
 absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use) {
   using Steady = std::chrono::steady_clock;
   const Steady::time_point began = Steady::now();
-  Steady::time_point since = began;  // When whoever has it was first seen.
-  std::string seen;
-  bool is_told = false;
+  StoreWait wait(AskBehind(use), began);
+  bool is_told = false, is_told_again = false;
   std::optional<Turn> turn;
   while (true) {
     held_ = absl::OkStatus();
     holder_ = {};
     absl::StatusOr<std::string> address = StartEmbedded(use);
-    if (holder_.address != seen) since = Steady::now();
-    seen = holder_.address;
+    bool listens = Listens(holder_.address);
+    wait.Found(holder_, listens, Steady::now());
     absl::Status refused = address.status();
-    if (!IsWorthWaiting(use, Steady::now() - since)) {
+    if (!wait.IsWorthIt(listens, Steady::now())) {
       if (!address.ok()) return refused;
       absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(*address, {});
       if (opened.ok() || held_.ok()) return opened;
     }
     if (!held_.ok()) refused = held_;
-    if (Steady::now() - since > (holder_.for_a_moment ? kSoonFree : kStillHeld) || Steady::now() - began > kTakeTurns || stop_()) return refused;
+    if (wait.IsOver(Steady::now()) || stop_()) return refused;
     if (!turn.has_value()) turn.emplace(store_);
     do {
       // Those that look now and then wait now and then.
-      if (holder_.for_a_moment && holding_ != Holding::kForAMoment && Steady::now() - began >= kSilent && !std::exchange(is_told, true)) {
-        Say(fmt::format("waiting for the store '{}', which another command has for a moment", Printable(holder_.is_merged ? merges_ : store_)));
-      }
-      std::this_thread::sleep_for(kBetween);
+      const bool says = holder_.for_a_moment && holding_ != Holding::kForAMoment;
+      if (says && Steady::now() - began >= kSilent && !std::exchange(is_told, true)) SayWhoHasIt("waiting", "has for a moment");
+      if (says && wait.IsLong(listens, Steady::now()) && !std::exchange(is_told_again, true)) SayWhoHasIt("still waiting, for as long as it takes,", "works on");
+      std::this_thread::sleep_for(wait.Pause(Steady::now()));
+      listens = Listens(holder_.address);
+      wait.StillThere(listens, Steady::now());
       // Which costs less than to start a scheduler. One who never gets its turn tries all the same: the holder may be another one by then.
-    } while (holder_.for_a_moment && (Listens(holder_.address) || !turn->IsOurs()) && Steady::now() - since < AskBehind(use) && !stop_());
+    } while (holder_.for_a_moment && (listens || !turn->IsOurs()) && wait.IsEarly(Steady::now()) && !stop_());
   }
 }
 
-bool Session::IsWorthWaiting(StoreUse use, std::chrono::steady_clock::duration held) const {
-  const bool listens = Listens(holder_.address);
-  if (!holder_.for_a_moment) return holder_.address.starts_with(kUnix) && !listens;  // Or it is not to be reached from here.
-  return !listens || use == StoreUse::kCreate || held < AskBehind(use);
+void Session::SayWhoHasIt(std::string_view waiting, std::string_view how_long) {
+  const std::string who = CommandAt(holder_.address);
+  Say(fmt::format("{} for the store '{}', which another command {}{}", waiting, Printable(holder_.is_merged ? merges_ : store_), how_long, who.empty() ? "" : ": " + who));
 }
 
 absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {

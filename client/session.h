@@ -28,9 +28,6 @@ enum class StoreUse {
   kExistingOrNone,  // Where it is missing, an empty one in memory stands for it; nothing is written either.
 };
 
-// Whether somebody takes connections at "unix:PATH".
-bool Listens(const std::string& address);
-
 class Session {
  public:
   Session(Environment environment, Settings settings)
@@ -54,7 +51,8 @@ class Session {
 
   // The scheduler: an embedded one when a store is named (or `embed_by_default` and no scheduler is), else
   // the one at the address. Later calls give the same. Of a store that another command of this machine works on
-  // ('longreach run'), its scheduler, unless this command would make the store where it is missing. One that is soon free is waited for first, which is said.
+  // ('longreach run'), its scheduler, unless this command would make the store where it is missing. One that is soon free is waited for first, which is said
+  // (store_wait.h).
   absl::StatusOr<Connection*> Connect(StoreUse use = StoreUse::kExisting, bool embed_by_default = false);
   // Whether Connect(StoreUse::kCreate, embed_by_default) would make a store where there is none.
   bool WouldMakeStore(bool embed_by_default = false) const;
@@ -90,8 +88,8 @@ class Session {
   absl::StatusOr<std::unique_ptr<Connection>> ConnectToStore(StoreUse use);
   // The address of the scheduler that has the store.
   absl::StatusOr<std::string> StartEmbedded(StoreUse use);
-  // Whether that has failed, or is not to be built on, as whoever has the store ends just now, or soon. It has had it for so long, as far as is known.
-  bool IsWorthWaiting(StoreUse use, std::chrono::steady_clock::duration held) const;
+  // That another command has the store, and which, if that can be seen.
+  void SayWhoHasIt(std::string_view waiting, std::string_view how_long);
 
   Environment environment_;
   Settings settings_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "client/commands/suggestions.h"
+#include "client/holder.h"
 
 namespace longreach::client {
 namespace {

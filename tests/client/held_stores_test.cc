@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "client/holder.h"
 #include "client/session.h"
 #include "client/turn.h"
 #include "tests/client/embedded_fixture.h"
@@ -97,6 +98,14 @@ TEST_F(EmbeddedTest, WhatOnlyLooksAsksTheSchedulerOfACommandThatIsNotSoonDoneAft
 
   EXPECT_EQ(looked.code, kDone) << looked.err;
   EXPECT_EQ(looked.err, "waiting for the store '" + store() + "', which another command has for a moment\n") << "once";
+}
+
+TEST_F(EmbeddedTest, ASchedulerThatIsNoCommandsOwnIsNamedByNobody) {
+  EXPECT_TRUE(client::Listens(fake_.address()));
+  EXPECT_EQ(CommandAt(fake_.address()), "") << "it listens in this process, which is none of ours";
+  EXPECT_FALSE(client::Listens("unix:/nowhere/s"));
+  EXPECT_EQ(CommandAt("unix:/nowhere/s"), "");
+  EXPECT_EQ(CommandAt("localhost:7070"), "");
 }
 
 TEST_F(EmbeddedTest, AMergeSaysWhichOfBothStoresItWaitsFor) {

@@ -4,6 +4,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -145,6 +146,34 @@ def test_a_merge_waits_for_the_other_store_that_a_command_has_for_a_moment(home)
         merge.kill()
         merge.wait()
     assert merge.returncode == 0 and out.startswith("added 1 sweep, 4 jobs, 4 results"), (out, err)
+
+
+def test_a_submission_waits_for_whoever_works_on_the_store_and_names_it(home):
+    store = home.path / "mine.db"
+    made = run_cli(home, "submit", "noop", "--store", store)
+    assert made.code == 0, made
+    # A command that keeps a scheduler for as long as this test wants: it goes by the client's name, as only that one's commands are named.
+    keeps = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+    holder = subprocess.Popen(["longreach", "-c", keeps, *harness.DIE_WITH_PARENT, BIN / "longreach-scheduler", "--store", store, "--listen", "unix:near.sock", "--held", "soon-free",
+                               "--until-stdin-closes"],
+                              executable=sys.executable, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=home.path, env=home.environment())
+    submit = None
+    try:
+        assert holder.stdout.readline().startswith("listening on ")
+        submit = subprocess.Popen([*harness.DIE_WITH_PARENT, BIN / "longreach", "submit", "noop", "--set", "seed=7", "--store", store],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home.path, env=home.environment())
+        waits = submit.stderr.readline()
+        assert waits.startswith(f"waiting for the store '{store}', which another command has for a moment: 'longreach -c "), waits
+        assert waits.endswith(f" (process {holder.pid})\n"), waits
+        holder.stdin.close()
+        assert holder.wait(timeout=harness.PATIENCE_S) == 0
+        out, err = submit.communicate(timeout=harness.PATIENCE_S)
+    finally:
+        for process in (holder, submit):
+            if process is not None:
+                process.kill()
+                process.wait()
+    assert submit.returncode == 0 and "4 jobs" in out, (out, err)
 
 
 def test_commands_that_a_script_starts_at_once_take_turns_at_a_store(home):
