@@ -21,15 +21,15 @@
 namespace longreach::client {
 namespace {
 
-constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kSocketScheme = "unix:";
 // A command's words may name hundreds of files.
 constexpr size_t kMostWords = 12;
 
 // A connection to it; nobody takes one: -1. To be closed.
 int ConnectTo(const std::string& address) {
   sockaddr_un at{};
-  if (!address.starts_with(kUnix)) return -1;
-  const std::string path = address.substr(kUnix.size());
+  if (!address.starts_with(kSocketScheme)) return -1;
+  const std::string path = address.substr(kSocketScheme.size());
   if (path.size() >= sizeof at.sun_path) return -1;
   at.sun_family = AF_UNIX;
   std::memcpy(at.sun_path, path.c_str(), path.size() + 1);

@@ -34,6 +34,13 @@ void Session::Say(std::string_view line) {
   if (!settings_.quiet) *environment_.err << line << std::endl;
 }
 
+void Session::SayProgress() {
+  constexpr std::string_view kProgress = "progress: ";
+  while (const std::optional<std::string> line = embedded_->process().ReadLine(std::chrono::milliseconds(0))) {
+    if (line->starts_with(kProgress)) Say(Printable(line->substr(kProgress.size())));
+  }
+}
+
 absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default) {
   if (connection_ != nullptr) return connection_.get();
   if (OpensStore(embed_by_default)) {

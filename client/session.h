@@ -41,11 +41,13 @@ class Session {
   // To people, on stderr; nothing with --quiet.
   void Say(std::string_view line);
 
-  // What this command does, said once, and only if it takes long (kSaidBehind): to Connect(), or in a call that is given to Await().
+  // What this command does, said once, and only if it takes long (kSaidBehind): to Connect(), or in a call that is given to Await(). Behind that a scheduler of
+  // its own may say how far it is.
   void SayIfSlow(std::string line) { if_slow_ = std::move(line); }
   template <typename Result>
   Result Await(std::future<Result> result) {
     if (result.wait_for(kSaidBehind) != std::future_status::ready) SayThatItIsSlow();
+    while (embedded_ != nullptr && result.wait_for(kBetweenProgress) != std::future_status::ready) SayProgress();
     return result.get();
   }
 
@@ -80,6 +82,10 @@ class Session {
   void Print(const Grid& grid, std::string_view json_key);
 
  private:
+  static constexpr std::chrono::milliseconds kBetweenProgress{200};
+
+  // What the scheduler of this command has said of it since.
+  void SayProgress();
   // Whether a store is looked into, and no scheduler that is named.
   bool OpensStore(bool embed_by_default) const { return !settings_.store.empty() || (embed_by_default && !settings_.scheduler_named); }
   void SayThatItIsSlow() {

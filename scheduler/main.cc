@@ -211,6 +211,8 @@ std::optional<int> ReadCommandLine(int argc, char** argv, CommandLine& line) {
   if (line.held == kHeldSoonFree) line.options.held = service::StoreHeld::kSoonFree;
   if (line.held == kHeldMoment) line.options.held = service::StoreHeld::kMoment;
   if (line.copy_to_read) line.options.copy = line.copy_always ? store::CopyWhen::kAlways : store::CopyWhen::kReadOnly;
+  // A parent reads it there, line by line.
+  if (!line.options.merges.empty()) line.options.say_of_merges = [](const std::string& far) { std::cout << "progress: " << far << std::endl; };
   line.options.log_events = !line.until_stdin_closes;  // A parent shows the last words of one that fails, and no others.
   line.options.engine.awaits_workers = !line.until_stdin_closes;  // Its socket is a new one, which no worker of before knows.
   return std::nullopt;

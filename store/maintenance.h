@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -89,6 +90,19 @@ struct MergeReport {
   std::vector<DroppedJob> dropped{};
 };
 
+// How far a merge is.
+struct MergeStep {
+  enum class Part {
+    kFiles,  // Bytes of files, also of those that are here already.
+    kJobs,
+  };
+  Part part = Part::kFiles;
+  double done = 0;
+  double of = 0;
+};
+// Told by what takes long, often, on the thread that does it. Empty: nobody listens.
+using TellMerge = std::function<void(const MergeStep&)>;
+
 // Another store's file, held and read for a merge.
 class MergeSource {
  public:
@@ -112,12 +126,12 @@ class MergeSource {
   // Copies the artifact files that `files` lacks and that are whole over there. Takes long; call it before Apply and not on the writer's thread. The pins keep
   // the files until rows name them; they are to be settled after the commit, or noted (NoteUnnamed) when nothing came of it, also when this
   // fails.
-  absl::Status CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins);
+  absl::Status CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins, const TellMerge& tell = {});
   // Takes over jobs, results, attempts (under new numbers), sweeps, workers, data sets and artifacts. A job that both have keeps the
   // result it has; one that is unfinished here and finished there gets that result; one that is unfinished in both goes on from the
   // later checkpoint, unless it runs. The same merge again adds nothing.
   // FAILED_PRECONDITION: a data set's name stands for other bytes there, or a sweep there is not all there or not at rest yet.
-  absl::StatusOr<MergeReport> Apply(sql::Transaction& tx);
+  absl::StatusOr<MergeReport> Apply(sql::Transaction& tx, const TellMerge& tell = {});
 
  private:
   struct Impl;

@@ -72,7 +72,8 @@ absl::Status CheckWhatIsCopied(sql::Connection& theirs) {
 
 class Merge {
  public:
-  Merge(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking) : theirs_(theirs), ours_(ours), lacking_(lacking) {}
+  Merge(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking, const TellMerge& tell)
+      : theirs_(theirs), ours_(ours), lacking_(lacking), tell_(tell) {}
 
   absl::StatusOr<MergeReport> Run() {
     RETURN_IF_ERROR(Workers());
@@ -111,6 +112,7 @@ class Merge {
   sql::Connection& theirs_;
   sql::Transaction& ours_;
   const std::set<std::string>& lacking_;
+  const TellMerge& tell_;
   MergeReport report_;
   size_t differing_ = 0;
   // From numbers over there to ours.
@@ -209,6 +211,7 @@ absl::Status Merge::Attempts() {
 
 absl::Status Merge::Jobs() {
   static const std::string kAll = SelectJobs("ORDER BY j.num");
+  ASSIGN_OR_RETURN(const double count, theirs_.One<double>("SELECT count(*) FROM jobs"));
   ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query(kAll));
   while (rows.Next()) {
     const JobRow job = ReadJob(rows);
@@ -220,6 +223,7 @@ absl::Status Merge::Jobs() {
       ASSIGN_OR_RETURN(int64_t num, AddJob(job));
       jobs_.emplace(job.num, num);
     }
+    if (tell_) tell_({.part = MergeStep::Part::kJobs, .done = static_cast<double>(jobs_.size()), .of = count});
   }
   return rows.status();
 }
@@ -458,9 +462,9 @@ absl::Status CheckMerge(sql::Connection& theirs, sql::Connection& ours) {
   return CheckWhatIsCopied(theirs);
 }
 
-absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking) {
+absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking, const TellMerge& tell) {
   RETURN_IF_ERROR(CheckMerge(theirs, ours));
-  return Merge(theirs, ours, lacking).Run();
+  return Merge(theirs, ours, lacking, tell).Run();
 }
 
 }  // namespace longreach::store

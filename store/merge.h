@@ -9,7 +9,7 @@ namespace longreach::store {
 absl::Status CheckMerge(sql::Connection& theirs, sql::Connection& ours);
 
 // Everything of `theirs` that `ours` lacks. The rows of `theirs` are sound (CheckRows) and not written while this runs. `lacking`: hashes of files
-// that could not be copied; what rows say of them is taken over, so that another merge can bring them, but no checkpoint. As CheckMerge.
-absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking);
+// that could not be copied; what rows say of them is taken over, so that another merge can bring them, but no checkpoint. As CheckMerge. `tell` is given the jobs.
+absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking, const TellMerge& tell = {});
 
 }  // namespace longreach::store

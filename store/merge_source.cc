@@ -1,3 +1,5 @@
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "proto/base/shell_word.h"
@@ -14,20 +16,21 @@ namespace {
 
 constexpr size_t kChunk = size_t{1} << 20;
 
-// NOT_FOUND, DATA_LOSS: `from` has no such file, or not with these bytes.
+// NOT_FOUND, DATA_LOSS: `from` has no such file, or not with these bytes. `tell` is given the bytes that are copied of it.
 absl::Status CopyFile(const ArtifactFiles& from, ArtifactFiles& to, const std::string& hash, int64_t bytes,
-                      const std::stop_token& stop, std::vector<Pin>& pins) {
+                      const std::stop_token& stop, std::vector<Pin>& pins, const std::function<void(double)>& tell) {
   if (std::optional<Pin> pin = to.FindAndPin(hash, bytes); pin.has_value()) {
     pins.push_back(*std::move(pin));
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(ArtifactReader reader, ArtifactReader::Open(from, hash));
   ASSIGN_OR_RETURN(ArtifactWriter writer, to.Create(hash, bytes));
-  while (true) {
+  for (double copied = 0;; tell(copied)) {
     if (stop.stop_requested()) return sql::Stopped();
     ASSIGN_OR_RETURN(std::string chunk, reader.Next(kChunk));
     if (chunk.empty()) break;
     RETURN_IF_ERROR(writer.Append(chunk));
+    copied += static_cast<double>(chunk.size());
   }
   ASSIGN_OR_RETURN(Pin pin, writer.Commit());
   pins.push_back(std::move(pin));
@@ -144,13 +147,21 @@ void MergeSource::StopWith(const std::stop_token& stop) {
 
 absl::Status MergeSource::Check(sql::Connection& ours) { return CheckMerge(*impl_->db, ours); }
 
-absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins) {
+absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins, const TellMerge& tell) {
+  ASSIGN_OR_RETURN(const double all, impl_->db->One<double>("SELECT total(bytes) FROM (SELECT DISTINCT sha256, bytes FROM artifacts)"));
+  double done = 0;
+  const auto tell_of = [&](double of_file) {
+    if (tell) tell({.part = MergeStep::Part::kFiles, .done = done + of_file, .of = all});
+  };
   ASSIGN_OR_RETURN(sql::Rows rows, impl_->db->Query("SELECT DISTINCT sha256, bytes FROM artifacts ORDER BY sha256"));
   while (rows.Next()) {
     if (impl_->stop.stop_requested()) return sql::Stopped();
     const auto hash = rows.Get<std::string>(0);
     if (!IsSha256(hash)) return absl::DataLossError(fmt::format("an artifact over there has the hash '{}', which is none; nothing was merged", hash));
-    const absl::Status copied = CopyFile(*impl_->files, files, hash, rows.Get<int64_t>(1), impl_->stop, pins);
+    const auto bytes = rows.Get<int64_t>(1);
+    const absl::Status copied = CopyFile(*impl_->files, files, hash, bytes, impl_->stop, pins, tell_of);
+    done += static_cast<double>(bytes);
+    tell_of(0);
     if (copied.ok()) continue;
     const bool is_away = absl::IsUnavailable(copied) && !impl_->files->IsThere();  // The whole folder.
     if (!absl::IsNotFound(copied) && !absl::IsDataLoss(copied) && !is_away) return copied;
@@ -159,9 +170,9 @@ absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins
   return rows.status();
 }
 
-absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx) {
+absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx, const TellMerge& tell) {
   if (impl_->stop.stop_requested()) return sql::Stopped();
-  ASSIGN_OR_RETURN(MergeReport report, MergeRows(*impl_->db, tx, impl_->lacking));
+  ASSIGN_OR_RETURN(MergeReport report, MergeRows(*impl_->db, tx, impl_->lacking, tell));
   report.lacking = static_cast<int>(impl_->lacking.size());
   return report;
 }

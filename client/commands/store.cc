@@ -148,7 +148,7 @@ class Store final : public Command {
     ASSIGN_OR_RETURN(const v1::ListSweepsResponse before, connection.Call(&Stub::ListSweeps, v1::ListSweepsRequest()));
     ASSIGN_OR_RETURN(const v1::MergeStoreResponse response,
                      session.Await(connection.Start(&Stub::MergeStore, request, kPatience)));
-    SayWhatGoesOn(session, connection, before);
+    SayWhatGoesOn(session, connection, before, response.jobs_added());
     if (session.json()) {
       session.out() << JsonDocument(response);
       return kDone;
@@ -166,8 +166,9 @@ class Store final : public Command {
     return kDone;
   }
 
-  // Workers here train what came along and is not done, though nobody submitted it here.
-  static void SayWhatGoesOn(Session& session, Connection& connection, const v1::ListSweepsResponse& before) {
+  // Workers here train what came along and is not done, though nobody submitted it here. Of jobs that were here before, or that several of these sweeps have, there
+  // is one, and each sweep counts it: so nothing is added up, and where they count more than have come, that is said.
+  static void SayWhatGoesOn(Session& session, Connection& connection, const v1::ListSweepsResponse& before, int64_t jobs_added) {
     const absl::StatusOr<v1::ListSweepsResponse> after = connection.Call(&Stub::ListSweeps, v1::ListSweepsRequest());
     if (!after.ok()) return;  // The merge is done all the same.
     std::set<std::string> known;
@@ -181,11 +182,12 @@ class Store final : public Command {
                                   WhereFlags(session), OpenJobs(sweep) == 1 ? "it" : "them"));
     }
     if (lines.empty()) return;
-    session.Say(fmt::format("{} with {} came along and {} live here now: workers of this store train them", Count(static_cast<int64_t>(lines.size()), "sweep"),
-                            Count(jobs, "open job"), lines.size() == 1 ? "is" : "are"));
+    session.Say(lines.size() == 1 ? "1 sweep came along and is live here now: workers of this store train its open jobs"
+                                  : fmt::format("{} came along and are live here now: workers of this store train their open jobs", Count(static_cast<int64_t>(lines.size()), "sweep")));
     constexpr size_t kMostLines = 10;
     for (size_t i = 0; i < lines.size() && i < kMostLines; ++i) session.Say(lines[i]);
     if (lines.size() > kMostLines) session.Say("  ...; 'longreach sweeps' shows all of them");
+    if (jobs > jobs_added) session.Say(fmt::format("  some of these jobs were here before, or are of more than one sweep: {} came along, and each is trained once", Count(jobs_added, "job")));
   }
 
   std::string action_;

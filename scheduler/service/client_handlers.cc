@@ -3,6 +3,7 @@
 #include "scheduler/service/access/gate.h"
 #include "scheduler/service/follow_log.h"
 #include "scheduler/service/maintenance.h"
+#include "scheduler/service/merge_progress.h"
 #include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_logs.h"
 #include "scheduler/service/query_measurements.h"
@@ -135,7 +136,10 @@ grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context*, const v1::CheckSt
 
 grpc::ServerUnaryReactor* ClientHandlers::MergeStore(Context* context, const v1::MergeStoreRequest* request, v1::MergeStoreResponse* reply) {
   return AnswerWith(context, reply, threads_.maintenance,
-                    [this, context, request] { return service::MergeStore(store_, writer_, engine_, *request, threads_.stop, By(*context), TakeLookedAt(request->path())); });
+                    [this, context, request] {
+                      const store::TellMerge tell = SayingHowFar(clock_, request->path(), say_of_merges_);
+                      return service::MergeStore(store_, writer_, engine_, *request, threads_.stop, By(*context), TakeLookedAt(request->path()), tell);
+                    });
 }
 
 // For one merge: another one finds what has become of the file meanwhile.

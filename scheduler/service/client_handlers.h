@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -35,10 +36,10 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
     Workforce& maintenance;  // Backups, checks and merges of stores.
     std::stop_token stop;    // What may take long breaks off when the scheduler ends.
   };
-  // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h), and at who follows a log. `tokens`: the gate's.
+  // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h), and at who follows a log. `say_of_merges`: is told how far a merge is. `tokens`: the gate's.
   ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Clock& clock, const Threads& threads, std::chrono::milliseconds between_looks,
-                 TokenFile* tokens = nullptr, LookedAt looked_at = {})
-      : engine_(engine), store_(store), writer_(writer), clock_(clock), threads_(threads), between_looks_(between_looks), tokens_(tokens), looked_at_(std::move(looked_at)) {}
+                 std::function<void(const std::string&)> say_of_merges, TokenFile* tokens = nullptr, LookedAt looked_at = {})
+      : engine_(engine), store_(store), writer_(writer), clock_(clock), threads_(threads), between_looks_(between_looks), say_of_merges_(std::move(say_of_merges)), tokens_(tokens), looked_at_(std::move(looked_at)) {}
 
   using Context = grpc::CallbackServerContext;
 
@@ -80,6 +81,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   const Clock& clock_;
   const Threads threads_;
   const std::chrono::milliseconds between_looks_;
+  const std::function<void(const std::string&)> say_of_merges_;
   TokenFile* const tokens_;
   Synchronized<LookedAt> looked_at_;
   PagedSweeps paged_;

@@ -69,12 +69,13 @@ absl::Status SettleCopies(store::Writer& writer, std::vector<store::Pin>& pins, 
   return absl::OkStatus();
 }
 
-absl::StatusOr<store::MergeReport> MergeRows(store::MergeSource& source, store::Writer& writer, Engine& engine, std::string_view path, std::string_view by) {
+absl::StatusOr<store::MergeReport> MergeRows(store::MergeSource& source, store::Writer& writer, Engine& engine, std::string_view path, std::string_view by,
+                                             const store::TellMerge& tell) {
   store::MergeReport report;
   Effects effects;
   auto committed = std::make_shared<std::promise<absl::Status>>();  // Shared: it outlives the writer's last touch.
   writer.Submit({.apply = [&](sql::Transaction& tx) -> absl::Status {
-                   ASSIGN_OR_RETURN(report, source.Apply(tx));
+                   ASSIGN_OR_RETURN(report, source.Apply(tx, tell));
                    RETURN_IF_ERROR(engine.DropMembers(tx, report.dropped, effects));
                    effects.work = true;
                    effects.news.push_back(StoreMerged(path, report, by));
@@ -136,7 +137,7 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
 
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
                                                   const v1::MergeStoreRequest& request, const std::stop_token& stop, std::string_view by,
-                                                  std::unique_ptr<store::MergeSource> looked_at) {
+                                                  std::unique_ptr<store::MergeSource> looked_at, const store::TellMerge& tell) {
   RETURN_IF_ERROR(CheckPath(request.path(), "name the file of the other store"));
   std::error_code no_file;  // Which opening it tells.
   if (std::filesystem::equivalent(request.path(), store.file(), no_file)) {
@@ -154,8 +155,8 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
     RETURN_IF_ERROR(source->Check(snapshot.db()));
   }
   std::vector<store::Pin> pins;  // Held until the rows that name the files are committed.
-  const absl::Status copied = source->CopyFiles(store.artifacts(), pins);
-  absl::StatusOr<store::MergeReport> merged = copied.ok() ? MergeRows(*source, writer, engine, request.path(), by) : absl::StatusOr<store::MergeReport>(copied);
+  const absl::Status copied = source->CopyFiles(store.artifacts(), pins, tell);
+  absl::StatusOr<store::MergeReport> merged = copied.ok() ? MergeRows(*source, writer, engine, request.path(), by, tell) : absl::StatusOr<store::MergeReport>(copied);
   const absl::Status settled = SettleCopies(writer, pins, merged.ok());
   ASSIGN_OR_RETURN(store::MergeReport report, std::move(merged));
   RETURN_IF_ERROR(settled);

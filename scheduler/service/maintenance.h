@@ -23,10 +23,10 @@ absl::StatusOr<v1::BackupStoreResponse> BackupStore(store::Store& store, const v
 absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1::CheckStoreRequest& request, const std::stop_token& stop = {});
 
 // Opens the other store, copies files on the caller's thread, then merges the rows in one event, and waits for it. `by`: who asks, for the log. `looked_at`: the
-// other store, where LookBeforeMerge() or HoldForMerge() has opened it and held it since: what LookBeforeMerge() has read is not read a second time.
+// other store, where LookBeforeMerge() or HoldForMerge() has opened it and held it since: what LookBeforeMerge() has read is not read a second time. `tell`: how far it is.
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
                                                   const v1::MergeStoreRequest& request, const std::stop_token& stop = {}, std::string_view by = {},
-                                                  std::unique_ptr<store::MergeSource> looked_at = nullptr);
+                                                  std::unique_ptr<store::MergeSource> looked_at = nullptr, const store::TellMerge& tell = {});
 
 // The store of that file, which a store that has nothing yet could take over: asked before one is made for it. The errors are those of MergeStore().
 absl::StatusOr<std::unique_ptr<store::MergeSource>> LookBeforeMerge(const std::string& path, const std::stop_token& stop);

@@ -258,10 +258,12 @@ void Server::Parts::MakeHandlers(const ServerOptions& options) {
   long_calls = std::make_unique<Workforce>(kThreadsOfLongCalls);
   submissions = std::make_unique<Workforce>(kThreadsOfSubmissions);
   maintenance = std::make_unique<Workforce>(kThreadsOfMaintenance);
+  std::function<void(const std::string&)> say_of_merges = options.say_of_merges;
+  if (!say_of_merges) say_of_merges = [this](const std::string& line) { Log(line); };
   client = std::make_unique<ClientHandlers>(*engine, *store, *writer, clock,
                                             ClientHandlers::Threads{.calls = *workforce, .long_calls = *long_calls, .submissions = *submissions, .maintenance = *maintenance,
                                                                     .stop = ends.get_token()},
-                                            options.between_looks, tokens.get(), LookedAt{.path = options.merges, .source = std::move(looked_at)});
+                                            options.between_looks, say_of_merges, tokens.get(), LookedAt{.path = options.merges, .source = std::move(looked_at)});
   worker = std::make_unique<WorkerHandlers>(*engine, store->artifacts().inbox().string());
   artifacts = std::make_unique<ArtifactHandlers>(*engine, *store, *transfers, options.artifact_limits, *room, *upload_parts, clock);
   attempts_ended.emplace(engine->board().ended().Listen([this] { artifacts->AttemptsHaveEnded(); }));

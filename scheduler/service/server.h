@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -34,6 +35,7 @@ struct ServerOptions {
   StoreHeld held = StoreHeld::kKept;
   store::CopyWhen copy = store::CopyWhen::kNever;  // What is written to a copy is lost at the end, so nobody but who looks is to know of this one.
   std::string merges;  // The file of a store that this one will take over: where that cannot be, no store is made for it, and while somebody holds it none is opened. Empty: none.
+  std::function<void(const std::string&)> say_of_merges;  // Is told how far a merge is, on any thread; empty: the log.
   std::stop_token stop;  // Ends a start that takes long, as reading the store that is to be taken over does, with UNAVAILABLE.
   ArtifactLimits artifact_limits;
   EngineOptions engine;

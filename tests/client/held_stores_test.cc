@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <future>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -125,6 +128,25 @@ TEST_F(EmbeddedTest, AMergeSaysWhichOfBothStoresItWaitsFor) {
       EXPECT_THAT(merged.err, HasSubstr("waiting for the store '" + (is_other ? Path("other.db") : Path(into)) + "', which another command has for a moment\n")) << into;
     }
   }
+}
+
+TEST_F(EmbeddedTest, AMergeThatTakesLongSaysHowFarItIs) {
+  SetScheduler("echo listening on " + fake_.address() + "\necho progress: half of it\necho and another line\ncat >/dev/null\n");
+  MakeStore();
+  std::ofstream(Path("other.db")) << "a store";
+  // It is done once the client has said that too, or, that it ends, very late.
+  std::promise<void> said;
+  fake_.when_merged = [heard = said.get_future().share()] { heard.wait_for(std::chrono::minutes(1)); };
+  int lines = 0;
+  const auto when_said = [&] {
+    if (++lines == 2) said.set_value();
+  };
+
+  const Outcome merged = RunCommandLine({"store", "merge", Path("other.db"), "--store", store()}, {{"XDG_RUNTIME_DIR", runtime_.path().string()}}, binaries(), when_said);
+
+  EXPECT_EQ(merged.code, kDone) << merged.err;
+  EXPECT_THAT(merged.err, ::testing::StartsWith("merging '" + Path("other.db") + "' "));
+  EXPECT_THAT(merged.err, ::testing::EndsWith("\nhalf of it\n"));
 }
 
 TEST_F(EmbeddedTest, AMergeOfAStoreThatIsKeptIsRefusedAtOnce) {

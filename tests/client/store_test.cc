@@ -34,11 +34,22 @@ TEST_F(StoreTest, AMergeSaysWhichSweepsAreTrainedHereNow) {
   const Outcome outcome = Run({"store", "merge", "other.db"});
 
   EXPECT_EQ(outcome.code, kDone);
-  EXPECT_THAT(outcome.err, HasSubstr("2 sweeps with 124 open jobs came along and are live here now: workers of this store train them\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("2 sweeps came along and are live here now: workers of this store train their open jobs\n"));
   EXPECT_THAT(outcome.err, HasSubstr("  123 open jobs of half; 'longreach pause 22222222 --scheduler " + scheduler_.address() + "' holds them\n"));
   EXPECT_THAT(outcome.err, HasSubstr("  1 open job of last-one; 'longreach pause 55555555 --scheduler " + scheduler_.address() + "' holds it\n"));
   for (const char* other : {"ours", "held", "done"}) EXPECT_THAT(outcome.err, Not(HasSubstr(other)));
+  EXPECT_THAT(outcome.err, HasSubstr("  some of these jobs were here before, or are of more than one sweep: 0 jobs came along, and each is trained once\n"));
   EXPECT_THAT(outcome.out, StartsWith("added 4 sweeps, 0 jobs, 0 results and 0 artifacts; "));
+}
+
+TEST_F(StoreTest, AMergeWhoseSweepsCountNoMoreThanCameAlongSpeaksOfNoOtherJobs) {
+  scheduler_.merged_sweeps = {MergedSweep('2', "half", "live", 123)};
+  scheduler_.jobs_added = 123;
+
+  const Outcome outcome = Run({"store", "merge", "other.db"});
+
+  EXPECT_THAT(outcome.err, HasSubstr("1 sweep came along and is live here now: workers of this store train its open jobs\n  123 open jobs of half; "));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("were here before")));
 }
 
 TEST_F(StoreTest, AMergeThatBringsNoSweepSpeaksOfNone) {

@@ -149,6 +149,8 @@ class FakeScheduler final : public v1::Longreach::Service {
   std::function<void(const v1::SubmitSweepRequest&, v1::Plan&)> when_planned = [](const v1::SubmitSweepRequest&, v1::Plan&) {};
   v1::CheckStoreResponse check;
   std::function<void()> when_checked = [] {};
+  std::function<void()> when_merged = [] {};
+  int jobs_added = 0;  // By a merge.
   std::vector<v1::AttemptInfo> attempts;  // Of each job.
   // Of each job; and the files, by hash.
   std::vector<v1::ArtifactInfo> artifacts;
@@ -333,6 +335,8 @@ class FakeScheduler final : public v1::Longreach::Service {
   }
   grpc::Status MergeStore(grpc::ServerContext*, const v1::MergeStoreRequest*,
                           v1::MergeStoreResponse* response) override {
+    when_merged();
+    response->set_jobs_added(jobs_added);
     response->set_sweeps_added(static_cast<int>(merged_sweeps.size()));
     other_sweeps.insert(other_sweeps.end(), merged_sweeps.begin(), merged_sweeps.end());
     return Answer("MergeStore");

@@ -1,7 +1,9 @@
 // Backup, check and merge as a client asks for them, while the scheduler's writer and engine run.
 #include "scheduler/service/maintenance.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "proto/base/build_info.h"
 #include "proto/types/time.h"
@@ -71,6 +73,33 @@ TEST_F(MaintenanceTest, AMergeBringsResultsAndEndsAttemptsThatHaveNothingLeftToD
   EXPECT_EQ(Read<int>("SELECT ended_at IS NULL FROM attempts WHERE id = " + std::to_string(pair)), 1);
   ASSERT_OK_AND_ASSIGN(v1::CheckStoreResponse check, CheckStore(*ours_.store, {}));
   EXPECT_THAT(check.violations(), IsEmpty());
+}
+
+TEST_F(MaintenanceTest, AMergeTellsHowFarItIsOfItsFilesAndThenOfItsJobs) {
+  {
+    TestStore theirs(folder_ / "theirs.db");
+    theirs.AddWorker("w2");
+    const std::vector<int64_t> jobs = theirs.AddSweep("one", MakePack(3));
+    const int64_t attempt = theirs.Start("w2", jobs);
+    theirs.AddFile(jobs[0], "weights", 100, attempt, "of both");
+    theirs.AddFile(jobs[1], "weights", 100, attempt, "of both");
+    theirs.AddFile(jobs[2], "weights", 100, attempt, "of this one alone");
+    theirs.Succeed(attempt, 0.75);
+  }
+  StartWriter();
+  std::vector<double> of_files, jobs;
+  v1::MergeStoreRequest request;
+  request.set_path((folder_ / "theirs.db").string());
+
+  ASSERT_OK(MergeStore(*ours_.store, *writer_, engine_, request, {}, {}, nullptr, [&](const store::MergeStep& step) {
+    EXPECT_EQ(step.of, step.part == store::MergeStep::Part::kFiles ? 24 : 3);
+    (step.part == store::MergeStep::Part::kFiles ? of_files : jobs).push_back(step.done);
+  }));
+
+  EXPECT_TRUE(std::ranges::is_sorted(of_files));
+  ASSERT_FALSE(of_files.empty());
+  EXPECT_EQ(of_files.back(), 24) << "each file once";
+  EXPECT_THAT(jobs, ElementsAre(1, 2, 3));
 }
 
 TEST_F(MaintenanceTest, AMergeThatIsRefusedSaysWhyAndWritesNothing) {
