@@ -127,8 +127,9 @@ absl::Status Store::BringUp(const OpenOptions& options) {
         "'{}' cannot be put into WAL mode (SQLite says '{}'); the store must lie on a local file system", name_, mode));
   }
   // Most of what a group of events reads and writes is in this cache, and a checkpoint comes once for many groups; a
-  // scheduler has a LogKeeper for it.
-  RETURN_IF_ERROR(writer_->Execute("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000"));
+  // scheduler has a LogKeeper for it. A log that has grown beyond what it needs, by a merge or while somebody read for long, is cut back to 256 MiB when it begins
+  // anew: else its room on the disk would be gone for as long as the scheduler runs.
+  RETURN_IF_ERROR(writer_->Execute("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 268435456"));
   if (!temporary_folder_.empty()) RETURN_IF_ERROR(writer_->Execute("PRAGMA synchronous = OFF"));
   return absl::OkStatus();
 }

@@ -255,6 +255,7 @@ TEST(StoreTest, TheFileIsDurableWalWithForeignKeys) {
   EXPECT_EQ(*test.db().One<std::string>("PRAGMA journal_mode"), "wal");
   EXPECT_EQ(*test.db().One<int>("PRAGMA synchronous"), 2);
   EXPECT_EQ(*test.db().One<int>("PRAGMA foreign_keys"), 1);
+  EXPECT_EQ(*test.db().One<int64_t>("PRAGMA journal_size_limit"), int64_t{256} << 20) << "a log that has grown is cut back";
 }
 
 TEST(StoreTest, AStoreInMemoryIsGoneWithTheObject) {
