@@ -10,6 +10,7 @@
 
 #include "store/artifacts_folder.h"
 #include "store/maintenance.h"
+#include "store/place_new.h"
 
 namespace longreach::store {
 namespace {
@@ -75,12 +76,10 @@ absl::StatusOr<int64_t> Copy(sql::Connection& db, const std::filesystem::path& t
         fmt::format("there is no room for the copy '{}'; {}", target.string(), elsewhere ? "make some on its disk, or name a file on another one" : "make some there"));
   }
   if (status.ok()) status = SyncFile(beside);
-  // Not renamed: link() never replaces a file that somebody else made meanwhile.
-  if (status.ok() && link(beside.c_str(), target.c_str()) != 0) {
-    const int reason = errno;
-    status = reason == EEXIST ? exists
-                              : absl::FailedPreconditionError(
-                                    fmt::format("cannot make '{}': {}", target.string(), std::strerror(reason)));
+  if (status.ok()) {
+    const int reason = PlaceNew(beside, target, link);
+    if (reason == EEXIST) status = exists;
+    else if (reason != 0) status = absl::FailedPreconditionError(fmt::format("cannot make '{}': {}", target.string(), std::strerror(reason)));
   }
   std::filesystem::remove(beside, error);
   RETURN_IF_ERROR(status);
