@@ -2,13 +2,13 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
-#include <fstream>
+#include <span>
 #include <vector>
 
-#include "proto/base/text.h"
+#include "proto/base/file_to_read.h"
 
 namespace longreach {
 
@@ -63,20 +63,19 @@ std::string Sha256Of(std::string_view bytes) {
   return hash.Finish();
 }
 
-absl::StatusOr<std::string> Sha256OfFile(const std::filesystem::path& file, size_t begin) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    if (errno == EACCES) return absl::PermissionDeniedError(Text("cannot read ", file.string()));
-    return absl::NotFoundError(Text("cannot open ", file.string()));
-  }
-  in.seekg(static_cast<std::streamoff>(begin));
+absl::StatusOr<std::string> Sha256OfFile(const std::filesystem::path& file, size_t begin, const std::stop_token& stop, std::atomic<int64_t>* read) {
+  constexpr uint64_t kBytesAtATime = 1 << 20;
+  ASSIGN_OR_RETURN(const FileToRead opened, FileToRead::Open(file));
   Sha256 hash;
-  std::vector<char> buffer(1 << 20);
-  while (in) {
-    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    hash.Update({buffer.data(), static_cast<size_t>(in.gcount())});
+  std::vector<char> block(static_cast<size_t>(std::min(opened.bytes(), kBytesAtATime)));
+  for (uint64_t at = begin; at < opened.bytes();) {
+    if (stop.stop_requested()) return absl::CancelledError("called off");
+    const std::span<char> next = std::span(block).first(static_cast<size_t>(std::min<uint64_t>(block.size(), opened.bytes() - at)));
+    RETURN_IF_ERROR(opened.Read(at, next));
+    hash.Update(std::string_view(next.data(), next.size()));
+    at += next.size();
+    if (read != nullptr) *read += static_cast<int64_t>(next.size());
   }
-  if (in.bad()) return absl::DataLossError(Text("cannot read the whole of ", file.string()));
   return hash.Finish();
 }
 

@@ -1,9 +1,12 @@
 // SHA-256, by OpenSSL. Identities of jobs, sweeps and files are made of it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -33,7 +36,8 @@ std::string Sha256Of(std::string_view bytes);
 // 64 lower-case hexadecimal digits: so are ids of jobs and sweeps, too.
 bool IsSha256(std::string_view text);
 
-// From its byte `begin` on. NOT_FOUND, PERMISSION_DENIED or DATA_LOSS with the path when the file cannot be read.
-absl::StatusOr<std::string> Sha256OfFile(const std::filesystem::path& file, size_t begin = 0);
+// From its byte `begin` on, of a regular file that is not mapped: where its disk fails, that is an error and no signal. Of a long one `read`, if it is there, counts the bytes up
+// meanwhile. NOT_FOUND or DATA_LOSS with the path when the file cannot be read; CANCELLED: `stop` asked.
+absl::StatusOr<std::string> Sha256OfFile(const std::filesystem::path& file, size_t begin = 0, const std::stop_token& stop = {}, std::atomic<int64_t>* read = nullptr);
 
 }  // namespace longreach
