@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/agent/abilities.h"
 #include "worker/agent/log.h"
 
 namespace longreach {
@@ -14,7 +15,7 @@ AnnouncedData::AnnouncedData(std::filesystem::path folder, std::shared_ptr<data:
   Take(verified_->Look(data::ListDataSets(folder_)));
 }
 
-std::vector<v1::DataSet> AnnouncedData::operator()() {
+void AnnouncedData::operator()(v1::Abilities& abilities) {
   constexpr std::chrono::seconds kBetween{4};  // Below the time between two calls of an idle worker.
   constexpr std::chrono::milliseconds kPatience{200};  // Most folders are read in less; then what is new goes with this very call.
   const auto now = std::chrono::steady_clock::now();
@@ -26,10 +27,12 @@ std::vector<v1::DataSet> AnnouncedData::operator()() {
     Take(reading_.get());
     reading_ = {};
   }
-  std::vector<v1::DataSet> announced = data_sets_;
-  // The report of the attempt that found it goes with this call, and the next leases come with its answer.
-  std::erase_if(announced, [this](const v1::DataSet& data) { return verified_->Refuses(data.name()); });
-  return announced;
+  for (const v1::DataSet& data : data_sets_) {
+    // The report of the attempt that found it goes with this call, and the next leases come with its answer.
+    if (const std::string why = verified_->WhyRefused(data.name()); !why.empty()) agent::AddDamagedDataSet(data.name(), why, abilities);
+    else *abilities.add_data_sets() = data;
+  }
+  for (const data::DamagedSet& damaged : damaged_) agent::AddDamagedDataSet(damaged.name, damaged.reason, abilities);
 }
 
 void AnnouncedData::Take(const data::Listing& listing) {
@@ -40,11 +43,15 @@ void AnnouncedData::Take(const data::Listing& listing) {
     data.set_sha256(manifest.Identity());
     data.set_bytes(static_cast<double>(manifest.bytes()));
   }
-  for (const std::string& damaged : listing.damaged) {
-    if (std::ranges::find(warned_, damaged) != warned_.end()) continue;
-    warned_.push_back(damaged);
-    agent::LogWarning(fmt::format("a data set is not announced: {}", damaged));
+  damaged_.clear();
+  std::vector<std::string> texts;
+  for (const data::DamagedSet& damaged : listing.damaged) {
+    // No job names a folder that could not be a data set's.
+    if (data::CheckName(damaged.name).ok()) damaged_.push_back(damaged);
+    const std::string& text = texts.emplace_back(damaged.Text());
+    if (std::ranges::find(warned_, text) == warned_.end()) agent::LogWarning(fmt::format("a data set is not announced: {}", text));
   }
+  warned_ = std::move(texts);
 }
 
 }  // namespace longreach

@@ -15,14 +15,14 @@
 namespace longreach {
 
 // Reads the manifests of a data folder, at most every few seconds, and not in the caller's time: on a slow disk that may take longer than
-// leases last. What `verified` refuses is left out at once. Ascending by name.
+// leases last. What `verified` refuses is among the damaged at once.
 class AnnouncedData {
  public:
   // Reads them for the first time.
   AnnouncedData(std::filesystem::path folder, std::shared_ptr<data::VerifiedData> verified);
 
-  // As last read, without those that have been found damaged since.
-  std::vector<v1::DataSet> operator()();
+  // Adds them as last read, and those that have been found damaged, by then or since.
+  void operator()(v1::Abilities& abilities);
 
  private:
   void Take(const data::Listing& listing);
@@ -32,7 +32,8 @@ class AnnouncedData {
   std::shared_future<data::Listing> reading_;  // Invalid: nothing is read now.
   std::chrono::steady_clock::time_point read_at_;
   std::vector<v1::DataSet> data_sets_;
-  std::vector<std::string> warned_;  // Of damaged ones, once each.
+  std::vector<data::DamagedSet> damaged_;
+  std::vector<std::string> warned_;  // Of damaged ones, once for as long as they stay so.
 };
 
 }  // namespace longreach

@@ -365,7 +365,9 @@ int DataCommand::Options::List() const {
   if (json()) {
     Json sets = Json::array();
     for (const data::Manifest& manifest : listing.data_sets) sets.push_back(JsonOf(manifest));
-    PrintJson({{"folder", folder.string()}, {"data_sets", std::move(sets)}, {"damaged", listing.damaged}});
+    Json damaged = Json::array();
+    for (const data::DamagedSet& one : listing.damaged) damaged.push_back(one.Text());
+    PrintJson({{"folder", folder.string()}, {"data_sets", std::move(sets)}, {"damaged", std::move(damaged)}});
     return kDone;
   }
   size_t width = 0;
@@ -373,7 +375,7 @@ int DataCommand::Options::List() const {
   for (const data::Manifest& manifest : listing.data_sets) {
     fmt::print("{:<{}}  {:<9}  {:.8}  {}\n", manifest.name, width, data::Word(manifest.kind), manifest.Identity(), Contents(manifest));
   }
-  for (const std::string& damaged : listing.damaged) fmt::print(stderr, "damaged: {}\n", damaged);
+  for (const data::DamagedSet& one : listing.damaged) fmt::print(stderr, "damaged: {}\n", one.Text());
   if (listing.data_sets.empty() && listing.damaged.empty() && !quiet) fmt::print(stderr, "there are no data sets in {}\n", folder.string());
   return kDone;
 }
@@ -383,9 +385,9 @@ int DataCommand::Options::Check() const {
   if (!name.empty()) {
     names.push_back(name);
   } else {
-    data::Listing listing = data::ListDataSets(folder);
+    const data::Listing listing = data::ListDataSets(folder);
     for (const data::Manifest& manifest : listing.data_sets) names.push_back(manifest.name);
-    damaged = std::move(listing.damaged);
+    for (const data::DamagedSet& one : listing.damaged) damaged.push_back(one.Text());
   }
   // One that is damaged is no reason to leave others out.
   std::vector<std::string> checked;

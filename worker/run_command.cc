@@ -36,13 +36,13 @@ std::string CheckName(const std::string& name) {
   return FirstNotUtf8(name) ? "a name is text in UTF-8" : "";
 }
 
-// On a slow disk it is what the first job waits for.
-absl::Status VerifyAndSay(data::VerifiedData& verified, const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read) {
+// On a slow disk it is what the first job waits for. Its stamp.
+absl::StatusOr<std::string> VerifyAndSay(data::VerifiedData& verified, const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read) {
   const auto start = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const int64_t bytes, verified.Verify(data_set, stop, read));
+  ASSIGN_OR_RETURN(data::Verified found, verified.Verify(data_set, stop, read));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  if (bytes > 0) agent::LogInfo(fmt::format("the data set '{}' is as it was imported: {} bytes read in {:.1f} s", data_set, bytes, took.count()));
-  return absl::OkStatus();
+  if (found.bytes_read > 0) agent::LogInfo(fmt::format("the data set '{}' is as it was imported: {} bytes read in {:.1f} s", data_set, found.bytes_read, took.count()));
+  return std::move(found.stamp);
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ int RunCommand::Run() const {
   options.cuda_plugin = trainer::OwnCudaPlugin();
   if (check_) return agent::CheckWorker(options);
   const auto verified = std::make_shared<data::VerifiedData>(options.data_folder);
-  options.data_sets = AnnouncedData(options.data_folder, verified);
+  options.add_data_sets = AnnouncedData(options.data_folder, verified);
   options.verify_data = [verified](const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read) {
     return VerifyAndSay(*verified, data_set, stop, read);
   };

@@ -22,6 +22,9 @@ inline constexpr size_t kLogBytes = size_t{64} << 10;
 inline constexpr size_t kMaxLogPartBytes = size_t{16} << 10;
 // Attempts of a worker's call, held and finished ones.
 inline constexpr int kMaxAttemptsOfCall = 1000;
+// Of the data sets that a worker has found damaged: how many it names, and the bytes of each reason. Its abilities are stored whenever they change.
+inline constexpr int kMaxDamagedDataSets = 100;
+inline constexpr size_t kMaxDamageBytes = 1000;
 // Jobs of a sweep.
 inline constexpr int64_t kMaxJobsOfSweep = 10'000'000;
 

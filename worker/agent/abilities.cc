@@ -8,6 +8,7 @@
 #include "proto/base/utf8.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/abilities.h"
+#include "proto/types/wire_limits.h"
 #include "worker/agent/noop.h"
 
 namespace longreach::agent {
@@ -29,6 +30,20 @@ v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& na
     ability.set_revision(task.revision);
   }
   return abilities;
+}
+
+void AddDamagedDataSet(const std::string& name, const std::string& reason, v1::Abilities& abilities) {
+  if (abilities.damaged_data_sets_size() >= kMaxDamagedDataSets) return;
+  std::string text = ValidUtf8(reason);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (text.size() > kMaxDamageBytes) {
+    size_t end = kMaxDamageBytes;
+    while (end > 0 && IsWithinCharacter(text[end])) --end;
+    text.resize(end);
+  }
+  v1::DamagedDataSet& damaged = *abilities.add_damaged_data_sets();
+  damaged.set_name(name);
+  damaged.set_reason(text);
 }
 
 int ShareOfThreads(int threads, int packs, int pack) { return std::max(1, threads / packs + (pack < threads % packs ? 1 : 0)); }

@@ -13,6 +13,9 @@ namespace longreach::agent {
 // gets while `packs` are trained at a time, because what one has taken cannot be taken back.
 v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& name, int threads, int packs, int pack_limit);
 
+// Adds a data set to those that are not announced, with the reason in one line of UTF-8, cut where the scheduler takes no more. Of more than it takes the first ones are named.
+void AddDamagedDataSet(const std::string& name, const std::string& reason, v1::Abilities& abilities);
+
 // What pack `pack` of `packs` gets of so many threads: whole ones, the first packs those that are left over, and each at least one.
 int ShareOfThreads(int threads, int packs, int pack);
 

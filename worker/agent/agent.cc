@@ -93,9 +93,7 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
   request.set_worker(state_.worker());
   request.set_incarnation(state_.incarnation());
   *request.mutable_abilities() = abilities_;
-  if (options_.data_sets) {
-    for (v1::DataSet& data : options_.data_sets()) *request.mutable_abilities()->add_data_sets() = std::move(data);
-  }
+  if (options_.add_data_sets) options_.add_data_sets(*request.mutable_abilities());
   // A report of many jobs fills a call alone.
   const bool large = !outbox_.reports().empty() && outbox_.reports().begin()->second.ByteSizeLong() > kMaxReportBytes / 2;
   size_t points = large ? 0 : kPointsOfAllPerCall;

@@ -60,11 +60,11 @@ struct AgentOptions {
   int pack_limit = 16;            // 0: measured by the first trainer that starts.
   double checkpoint_every_s = 60;
   std::filesystem::path data_folder;
-  // The data sets in it; asked at every call, so that an import is known without a restart. May be left out.
-  std::function<std::vector<v1::DataSet>()> data_sets;
-  // Sees that one of them has the bytes of its import, before a job that reads it begins; `read` counts the bytes that are read for that. Called on a thread of its own, one call at a
-  // time. UNAVAILABLE: it was found damaged by an earlier call; CANCELLED: `stop` asked; others: it cannot be used. May be left out.
-  std::function<absl::Status(const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read)> verify_data{};
+  // Says which data sets are in it, and which of them are damaged; asked at every call, so that an import is known without a restart. May be left out.
+  std::function<void(v1::Abilities& abilities)> add_data_sets{};
+  // Sees that one of them has the bytes of its import, before a job that reads it begins, and returns its stamp, which the trainer is told; `read` counts the bytes that are read for that. Called on
+  // a thread of its own, one call at a time. UNAVAILABLE: it was found damaged by an earlier call; CANCELLED: `stop` asked; others: it cannot be used. May be left out.
+  std::function<absl::StatusOr<std::string>(const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read)> verify_data{};
   std::filesystem::path binary;   // longreach-worker, for the trainer child.
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
@@ -181,7 +181,8 @@ class Agent {
 
   // agent_data.cc: what lies in the data folder. The attempt's files are there.
   void BeginVerifying(const AttemptPtr& attempt);
-  void OnVerified(const AttemptPtr& attempt, const absl::Status& whole);
+  // `stamps`: of all data sets of the lease.
+  void OnVerified(const AttemptPtr& attempt, const absl::StatusOr<std::vector<std::string>>& stamps);
   void WatchVerifying();
   void OnVerifyingHung();
 

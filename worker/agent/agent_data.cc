@@ -23,7 +23,7 @@ std::vector<std::string> DataSetsNamedBy(const v1::Lease& lease) {
 
 void Agent::BeginVerifying(const AttemptPtr& attempt) {
   std::vector<std::string> names = DataSetsNamedBy(attempt->lease);
-  if (names.empty() || !options_.verify_data) return OnVerified(attempt, absl::OkStatus());
+  if (names.empty() || !options_.verify_data) return OnVerified(attempt, std::vector<std::string>());
   verifying_.push_back(attempt);
   if (verifying_.size() == 1) {
     data_watch_.Start();
@@ -32,27 +32,30 @@ void Agent::BeginVerifying(const AttemptPtr& attempt) {
   }
   RunOn(
       reader_,
-      [this, names = std::move(names), stop = attempt->transfers.get_token()]() -> absl::Status {
+      [this, names = std::move(names), stop = attempt->transfers.get_token()]() -> absl::StatusOr<std::vector<std::string>> {
+        std::vector<std::string> stamps;
         for (const std::string& name : names) {
           if (stop.stop_requested()) return absl::CancelledError("called off");
-          RETURN_IF_ERROR(options_.verify_data(name, stop, data_read_));
+          ASSIGN_OR_RETURN(std::string stamp, options_.verify_data(name, stop, data_read_));
+          stamps.push_back(std::move(stamp));
         }
-        return absl::OkStatus();
+        return stamps;
       },
-      [this, attempt](const absl::Status& whole) {
+      [this, attempt](const absl::StatusOr<std::vector<std::string>>& stamps) {
         if (std::erase(verifying_, attempt) > 0) data_watch_.Alive();
         if (verifying_.empty()) data_timer_.cancel();
         // What hung, and was failed for it, is held until its report goes, and its disk may give an answer just then.
         if (!Holds(attempt) || ended_already_ || attempt->stage != Attempt::Stage::kFetching) return;
-        OnVerified(attempt, whole);
+        OnVerified(attempt, stamps);
       });
 }
 
 // The one attempt that finds the damage fails: this machine is to blame, and its job goes to another. From then on the data set is not announced, and what had been taken
 // for it before is given back.
-void Agent::OnVerified(const AttemptPtr& attempt, const absl::Status& whole) {
-  if (absl::IsUnavailable(whole)) return GiveBack(attempt, std::string(whole.message()));
-  if (!whole.ok()) return Fail(attempt, std::string(whole.message()));
+void Agent::OnVerified(const AttemptPtr& attempt, const absl::StatusOr<std::vector<std::string>>& stamps) {
+  if (absl::IsUnavailable(stamps.status())) return GiveBack(attempt, std::string(stamps.status().message()));
+  if (!stamps.ok()) return Fail(attempt, std::string(stamps.status().message()));
+  for (const std::string& stamp : *stamps) attempt->start.add_verified_stamps(stamp);
   attempt->stage = Attempt::Stage::kReady;
   TryStart();
 }

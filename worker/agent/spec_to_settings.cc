@@ -230,7 +230,8 @@ absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
                   .sha256 = start.data_sha256(),
                   .model_sha256 = start.model_sha256(),
                   .longbench_sha256 = start.longbench_sha256(),
-                  .mixture_sha256 = {start.mixture_sha256().begin(), start.mixture_sha256().end()}};
+                  .mixture_sha256 = {start.mixture_sha256().begin(), start.mixture_sha256().end()},
+                  .verified_stamps = {start.verified_stamps().begin(), start.verified_stamps().end()}};
   return request;
 }
 

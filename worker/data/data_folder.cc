@@ -10,6 +10,7 @@
 #include "proto/base/names.h"
 #include "proto/base/sha256.h"
 #include "proto/base/synchronized.h"
+#include "worker/data/data_stamp.h"
 #include "worker/data/files.h"
 
 namespace longreach::data {
@@ -45,21 +46,44 @@ absl::Status CheckBytes(const std::filesystem::path& folder, const std::string& 
   return CheckHash(folder, name, entry, sha256);
 }
 
-// The manifest is the last file that an import writes. Of one that was written later the bytes are looked at: once in a process, as long as it stays so.
+// Stamps of data sets whose bytes are known to be their import's. A data set has another one whenever it is touched, so there is a limit; what is let go of is read once more.
+class SoundStamps {
+ public:
+  bool Has(const std::string& stamp) { return stamps_.Lock()->contains(stamp); }
+  void Add(const std::string& stamp) {
+    auto stamps = stamps_.Lock();
+    if (stamps->size() >= kMost) stamps->clear();
+    stamps->insert(stamp);
+  }
+
+ private:
+  static constexpr size_t kMost = 10'000;
+  Synchronized<std::set<std::string>> stamps_;
+};
+
+SoundStamps& Sound() {
+  static SoundStamps sound;
+  return sound;
+}
+
+// The manifest is the last file that an import writes. Of those that were written later the bytes are looked at: once in a process, as long as the data set's stamp stays the same, and not
+// at all where somebody has done so.
 absl::Status CheckWrittenLater(const std::filesystem::path& folder, const Manifest& manifest) {
-  static Synchronized<std::set<std::string>> sound;
   std::error_code error;
   const auto imported = std::filesystem::last_write_time(folder / manifest.name / kManifest, error);
+  std::vector<const FileEntry*> later;
   for (const FileEntry& entry : manifest.files) {
     const std::filesystem::path path = folder / manifest.name / entry.name;
     const auto written = error ? imported : std::filesystem::last_write_time(path, error);
     if (error) return SystemError("look at", path, error.value());
-    if (written <= imported) continue;
-    const std::string seen = fmt::format("{} {} {}", path.string(), entry.sha256, written.time_since_epoch().count());
-    if (sound.Lock()->contains(seen)) continue;
-    RETURN_IF_ERROR(CheckBytes(folder, manifest.name, entry));
-    sound.Lock()->insert(seen);
+    if (written > imported) later.push_back(&entry);
   }
+  if (later.empty()) return absl::OkStatus();
+  // Before they are read: what is written meanwhile makes another one of it.
+  ASSIGN_OR_RETURN(const std::string stamp, StampOf(folder, manifest));
+  if (Sound().Has(stamp)) return absl::OkStatus();
+  for (const FileEntry* entry : later) RETURN_IF_ERROR(CheckBytes(folder, manifest.name, *entry));
+  Sound().Add(stamp);
   return absl::OkStatus();
 }
 
@@ -133,6 +157,8 @@ absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const 
   return manifest;
 }
 
+void TakeAsVerified(const std::string& stamp) { Sound().Add(stamp); }
+
 Listing ListDataSets(const std::filesystem::path& folder) {
   Listing listing;
   std::vector<std::string> names;
@@ -148,7 +174,7 @@ Listing ListDataSets(const std::filesystem::path& folder) {
     if (manifest.ok()) {
       listing.data_sets.push_back(*std::move(manifest));
     } else if (manifest.status().code() != absl::StatusCode::kNotFound) {
-      listing.damaged.push_back(fmt::format("{}: {}", name, std::string(manifest.status().message())));
+      listing.damaged.push_back({.name = name, .reason = std::string(manifest.status().message())});
     }
   }
   return listing;

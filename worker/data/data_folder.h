@@ -23,11 +23,19 @@ absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const 
 // INVALID_ARGUMENT: it is of another kind, as is every data set with its identity. DATA_LOSS: a file was written after the import, with other bytes.
 absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name, const std::string& sha256, Kind kind);
 
+// All bytes of a data set were compared with its import, by whoever says this, while it had this stamp (data_stamp.h): this process does not read them for that again.
+void TakeAsVerified(const std::string& stamp);
+
 // What is in the folder, ascending by name. A folder that is not there has nothing in it.
+struct DamagedSet {
+  std::string name;
+  std::string reason;
+
+  std::string Text() const { return name + ": " + reason; }
+};
 struct Listing {
   std::vector<Manifest> data_sets;
-  // Those that cannot be used, each with name and reason.
-  std::vector<std::string> damaged;
+  std::vector<DamagedSet> damaged;  // Those that cannot be used.
 };
 Listing ListDataSets(const std::filesystem::path& folder);
 

@@ -17,18 +17,10 @@
 
 namespace longreach::data {
 
-// A data set as the file system tells of it without reading it: its manifest, and of each file what is another number once its bytes were written or another
-// file has its name. That a disk gives other bytes than were written changes none of it.
-struct DataSetStamp {
-  struct File {
-    uint64_t device = 0, inode = 0;
-    int64_t bytes = 0;
-    int64_t modified_ns = 0, changed_ns = 0;
-    bool operator==(const File&) const = default;
-  };
-  std::string sha256;
-  std::vector<File> files;
-  bool operator==(const DataSetStamp&) const = default;
+// What a data set was found to be: all of its bytes are those of its import, as long as it has this stamp (data_stamp.h).
+struct Verified {
+  std::string stamp;
+  int64_t bytes_read = 0;  // To find it out just now.
 };
 
 // Its functions may be called from any threads, Verify() from one at a time.
@@ -36,14 +28,14 @@ class VerifiedData {
  public:
   explicit VerifiedData(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Compares all bytes of a data set with the hashes of its import, and returns how many it has read for that: all of them the first time, and when the stamp is
-  // another one than it was then; else none. They are counted up in `read` meanwhile.
+  // Compares all bytes of a data set with the hashes of its import. It reads all of them the first time, and when the stamp is another one than it was then; else none. They are
+  // counted up in `read` meanwhile.
   // Errors of ReadDataSet(). DATA_LOSS: a file has other bytes, or cannot be read. UNAVAILABLE: it had other bytes at an earlier call, and has the stamp of then.
   // CANCELLED: `stop` asked.
-  absl::StatusOr<int64_t> Verify(const std::string& name, const std::stop_token& stop, std::atomic<int64_t>& read);
+  absl::StatusOr<Verified> Verify(const std::string& name, const std::stop_token& stop, std::atomic<int64_t>& read);
 
-  // The last Verify() has ended with an error, and no Look() since has found anything else there.
-  bool Refuses(const std::string& name);
+  // The error that the last Verify() has ended with, while no Look() since has found anything else there; empty: there is none.
+  std::string WhyRefused(const std::string& name);
 
   // Of a listing of the folder: puts what is refused among the damaged. What has another stamp by now is refused no longer, and neither is what was missing or could not be read: the
   // next Verify() says what it is.
@@ -51,11 +43,11 @@ class VerifiedData {
 
  private:
   struct Found {
-    std::optional<DataSetStamp> stamp;  // Nothing: it could not be read to the end.
+    std::optional<std::string> stamp;  // Nothing: it could not be read to the end.
     absl::Status status;
   };
 
-  absl::Status Refuse(const std::string& name, std::optional<DataSetStamp> stamp, absl::Status why);
+  absl::Status Refuse(const std::string& name, std::optional<std::string> stamp, absl::Status why);
 
   const std::filesystem::path folder_;
   Synchronized<std::map<std::string, Found>> found_;  // By name.

@@ -1,5 +1,6 @@
 #include "worker/trainer/train.h"
 
+#include "worker/data/data_folder.h"
 #include "worker/trainer/caught.h"
 #include "worker/trainer/device_memory.h"
 #include "worker/trainer/llama/published.h"
@@ -11,6 +12,7 @@ namespace longreach::trainer {
 
 absl::StatusOr<PackResult> Train(const PackRequest& request, Observer& observer) {
   RETURN_IF_ERROR(ValidateRequest(request));
+  for (const std::string& stamp : request.data.verified_stamps) data::TakeAsVerified(stamp);
   PackRequest resolved = request;
   RETURN_IF_ERROR(ReadPublished(resolved));
   absl::StatusOr<PackResult> result = Caught<PackResult>([&] {

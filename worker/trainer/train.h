@@ -120,6 +120,8 @@ struct DataSource {
   std::string model_sha256 = {};  // The same of settings.model.folder.
   std::string longbench_sha256 = {};  // And of settings.evaluation.longbench.
   std::vector<std::string> mixture_sha256 = {};  // And of settings.training.mixture, in its order; empty: any of them.
+  // Those with these stamps (worker/data/data_stamp.h) have been compared with their import: Train() does not read them for that. Of others it reads what was written after the import.
+  std::vector<std::string> verified_stamps = {};
 };
 
 // One job of the pack.

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "proto/types/wire_limits.h"
+
 namespace longreach::agent {
 namespace {
 
@@ -24,6 +28,29 @@ TEST(AbilitiesTest, AreTheThreadsThatWereAskedForAndAShareOfTheMemory) {
 
   EXPECT_EQ(abilities.threads(), 11);
   EXPECT_EQ(abilities.memory_bytes(), 2.5e8);
+}
+
+TEST(AbilitiesTest, ADamagedDataSetIsNamedWithAReasonThatACallCarries) {
+  v1::Abilities abilities;
+  std::string long_reason(kMaxDamageBytes - 1, 'x');
+  long_reason += "\u00e9 and more";  // Its character lies across the limit.
+
+  AddDamagedDataSet("words", "/data/caf\xe9/corpus.bin:\nits bytes have changed", abilities);
+  AddDamagedDataSet("novels", long_reason, abilities);
+
+  ASSERT_EQ(abilities.damaged_data_sets_size(), 2);
+  EXPECT_EQ(abilities.damaged_data_sets(0).name(), "words");
+  EXPECT_EQ(abilities.damaged_data_sets(0).reason(), "/data/caf\ufffd/corpus.bin: its bytes have changed");
+  EXPECT_EQ(abilities.damaged_data_sets(1).reason(), std::string(kMaxDamageBytes - 1, 'x'));
+}
+
+TEST(AbilitiesTest, OfTheDamagedDataSetsNoMoreAreNamedThanTheSchedulerTakes) {
+  v1::Abilities abilities;
+
+  for (int i = 0; i < kMaxDamagedDataSets + 5; ++i) AddDamagedDataSet("set-" + std::to_string(i), "it is damaged", abilities);
+
+  ASSERT_EQ(abilities.damaged_data_sets_size(), kMaxDamagedDataSets);
+  EXPECT_EQ(abilities.damaged_data_sets(0).name(), "set-0");
 }
 
 TEST(ShareOfThreadsTest, AddsUpToAllOfThem) {

@@ -36,7 +36,7 @@ TEST_F(AgentDataTest, AJobBeginsOnceAllDataSetsOfItsLeaseAreWhole) {
   AgentOptions options = Options();
   options.verify_data = [&](const std::string& data_set, const std::stop_token&, std::atomic<int64_t>&) {
     verified.Lock()->push_back(data_set);
-    return absl::OkStatus();
+    return "stamp of " + data_set;
   };
   AgentUnderTest agent(options);
   v1::Lease lease = LeaseWithData(7);
@@ -53,10 +53,27 @@ TEST_F(AgentDataTest, AJobBeginsOnceAllDataSetsOfItsLeaseAreWhole) {
   EXPECT_EQ(verified.Lock()->size(), 5u) << "a job without data sets waits for none";
 }
 
+TEST_F(AgentDataTest, EachCallSaysAnewWhichDataSetsAreThereAndWhichAreDamaged) {
+  std::atomic<bool> damaged = false;
+  AgentOptions options = Options();
+  options.add_data_sets = [&](v1::Abilities& abilities) {
+    if (damaged) abilities.add_damaged_data_sets()->set_name("words");
+    else abilities.add_data_sets()->set_name("words");
+  };
+  AgentUnderTest agent(options);
+  scheduler_.WaitFor("a data set", [](const Seen& seen) { return seen.last.abilities().data_sets_size() == 1; });
+
+  damaged = true;
+
+  const Seen later = scheduler_.WaitFor("a damaged one", [](const Seen& seen) { return seen.last.abilities().damaged_data_sets_size() == 1; });
+  EXPECT_EQ(later.last.abilities().damaged_data_sets(0).name(), "words");
+  EXPECT_EQ(later.last.abilities().data_sets_size(), 0);
+}
+
 TEST_F(AgentDataTest, TheAttemptThatFindsDamageFailsAndWhatComesAfterItIsGivenBack) {
   std::atomic<int> calls = 0;
   AgentOptions options = Options();
-  options.verify_data = [&](const std::string&, const std::stop_token&, std::atomic<int64_t>&) -> absl::Status {
+  options.verify_data = [&](const std::string&, const std::stop_token&, std::atomic<int64_t>&) -> absl::StatusOr<std::string> {
     if (calls++ == 0) return absl::DataLossError("words/corpus.bin: its bytes have changed");
     return absl::UnavailableError("words/corpus.bin: its bytes have changed");
   };
@@ -78,7 +95,7 @@ TEST_F(AgentDataTest, CallsGoOnWhileADataSetIsReadAndAStopEndsTheReading) {
   std::mutex mutex;
   std::condition_variable_any changed;
   AgentOptions options = Options();
-  options.verify_data = [&](const std::string&, const std::stop_token& stop, std::atomic<int64_t>&) -> absl::Status {
+  options.verify_data = [&](const std::string&, const std::stop_token& stop, std::atomic<int64_t>&) -> absl::StatusOr<std::string> {
     std::unique_lock lock(mutex);
     changed.wait(lock, stop, [] { return false; });
     return absl::CancelledError("called off");
@@ -103,7 +120,7 @@ TEST_F(AgentDataTest, ADiskThatGivesNothingIsNotWaitedForWithoutEnd) {
   options.hang_floor_s = 2;
   options.verify_data = [disk](const std::string&, const std::stop_token&, std::atomic<int64_t>&) {
     disk.wait();
-    return absl::OkStatus();
+    return std::string("stamp");
   };
   AgentUnderTest agent(options);
 

@@ -193,6 +193,7 @@ TEST(SpecToSettingsTest, NamesTheBytesOfAllDataSets) {
   start.set_model_sha256("b");
   start.set_longbench_sha256("c");
   for (const char* sha256 : {"d", "e"}) start.add_mixture_sha256(sha256);
+  for (const char* stamp : {"s", "t"}) start.add_verified_stamps(stamp);
 
   const absl::StatusOr<trainer::PackRequest> request = RequestOf(start);
 
@@ -202,6 +203,7 @@ TEST(SpecToSettingsTest, NamesTheBytesOfAllDataSets) {
   EXPECT_EQ(request->data.model_sha256, "b");
   EXPECT_EQ(request->data.longbench_sha256, "c");
   EXPECT_THAT(request->data.mixture_sha256, ElementsAre("d", "e"));
+  EXPECT_THAT(request->data.verified_stamps, ElementsAre("s", "t"));
 }
 
 TEST(SpecToSettingsTest, RefusesAPackOfDifferentJobs) {

@@ -119,7 +119,7 @@ TEST_F(StagingTest, ADamagedDataSetIsRefusedWithTheFile) {
   const Listing listing = ListDataSets(data_);
   EXPECT_TRUE(listing.data_sets.empty());
   ASSERT_EQ(listing.damaged.size(), 1u);
-  EXPECT_EQ(listing.damaged[0].substr(0, 5), "ten: ");
+  EXPECT_EQ(listing.damaged[0].name, "ten");
 }
 
 TEST_F(StagingTest, AFolderThatIsNotThereHasNothingInIt) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/worker/data/support.h"
+#include "worker/data/data_stamp.h"
 #include "worker/data/files.h"
 #include "worker/data/staging.h"
 
@@ -42,7 +43,12 @@ class VerifiedDataTest : public ::testing::Test {
     Write(Corpus(name), "0123456788");
     std::filesystem::last_write_time(Corpus(name), written);
   }
-  absl::StatusOr<int64_t> Verify(VerifiedData& verified, const std::string& name) { return verified.Verify(name, std::stop_token(), read_); }
+  // How many bytes were read for it.
+  absl::StatusOr<int64_t> Verify(VerifiedData& verified, const std::string& name) {
+    const absl::StatusOr<Verified> found = verified.Verify(name, std::stop_token(), read_);
+    if (!found.ok()) return found.status();
+    return found->bytes_read;
+  }
   // Names of what is announced.
   static std::vector<std::string> Whole(const Listing& listing) {
     std::vector<std::string> names;
@@ -91,11 +97,12 @@ TEST_F(VerifiedDataTest, DamageThatNoTimeTellsIsFoundAndTheDataSetIsNotAnnounced
   EXPECT_EQ(again.code(), absl::StatusCode::kUnavailable) << again;
   EXPECT_EQ(std::string(again.message()), std::string(found.message()));
   EXPECT_EQ(read_, 10) << "what is known to be damaged is not read again";
-  EXPECT_TRUE(verified.Refuses("ten"));
-  EXPECT_FALSE(verified.Refuses("nine"));
+  EXPECT_EQ(verified.WhyRefused("ten"), std::string(found.message()));
+  EXPECT_EQ(verified.WhyRefused("nine"), "");
   const Listing listing = verified.Look(ListDataSets(data_));
   EXPECT_THAT(Whole(listing), ElementsAre("nine"));
-  EXPECT_THAT(listing.damaged, ElementsAre("ten: " + std::string(found.message())));
+  ASSERT_EQ(listing.damaged.size(), 1u);
+  EXPECT_EQ(listing.damaged[0].Text(), "ten: " + std::string(found.message()));
 }
 
 TEST_F(VerifiedDataTest, WhatIsImportedAnewIsAnnouncedAndReadAgain) {
@@ -110,7 +117,7 @@ TEST_F(VerifiedDataTest, WhatIsImportedAnewIsAnnouncedAndReadAgain) {
   std::filesystem::last_write_time(Corpus("ten"), std::filesystem::last_write_time(Corpus("ten")) - std::chrono::hours(24));
 
   EXPECT_THAT(Whole(verified.Look(ListDataSets(data_))), ElementsAre("ten"));
-  EXPECT_FALSE(verified.Refuses("ten"));
+  EXPECT_EQ(verified.WhyRefused("ten"), "");
   EXPECT_EQ(Verify(verified, "ten").value_or(-1), 10);
 }
 
@@ -123,13 +130,13 @@ TEST_F(VerifiedDataTest, WhatIsMissingIsRefusedUntilItIsBack) {
 
   EXPECT_EQ(missing.code(), absl::StatusCode::kDataLoss) << missing;
   EXPECT_THAT(std::string(missing.message()), HasSubstr("is missing"));
-  EXPECT_TRUE(verified.Refuses("ten"));
+  EXPECT_THAT(verified.WhyRefused("ten"), HasSubstr("is missing"));
   const Listing without = verified.Look(ListDataSets(data_));
   EXPECT_THAT(Whole(without), IsEmpty());
   EXPECT_EQ(without.damaged.size(), 1u);
   std::filesystem::rename(home_ / "aside", Corpus("ten"));
   EXPECT_THAT(Whole(verified.Look(ListDataSets(data_))), ElementsAre("ten"));
-  EXPECT_FALSE(verified.Refuses("ten"));
+  EXPECT_EQ(verified.WhyRefused("ten"), "");
   EXPECT_EQ(Verify(verified, "ten").value_or(-1), 10);
 }
 
@@ -141,9 +148,40 @@ TEST_F(VerifiedDataTest, WhatIsCalledOffSaysNothingOfTheDataSet) {
 
   EXPECT_EQ(verified.Verify("ten", stop.get_token(), read_).status().code(), absl::StatusCode::kCancelled);
 
-  EXPECT_FALSE(verified.Refuses("ten"));
+  EXPECT_EQ(verified.WhyRefused("ten"), "");
   EXPECT_EQ(read_, 0);
   EXPECT_EQ(Verify(verified, "ten").value_or(-1), 10);
+}
+
+// As a trainer opens them: files that were written after their manifest, as a plain copy leaves them.
+TEST_F(VerifiedDataTest, WhatIsKnownToBeVerifiedIsNotReadAgainWhereItIsOpenedAndWhatIsTouchedIs) {
+  Publish("ten");
+  const auto imported = std::filesystem::last_write_time(data_ / "ten" / kManifest);
+  const auto opened = [&] { return ReadDataSet(data_, "ten", "", Kind::kText).status(); };
+  Write(Corpus("ten"), "0123456788");
+  std::filesystem::last_write_time(Corpus("ten"), imported + std::chrono::seconds(2));
+  ASSERT_EQ(opened().code(), absl::StatusCode::kDataLoss) << "so it is read";
+  ASSERT_OK_AND_ASSIGN(const Manifest manifest, ReadDataSet(data_, "ten"));
+  ASSERT_OK_AND_ASSIGN(const std::string stamp, StampOf(data_, manifest));
+
+  TakeAsVerified(stamp);
+
+  EXPECT_OK(opened());
+  std::filesystem::last_write_time(Corpus("ten"), imported + std::chrono::seconds(3));
+  EXPECT_EQ(opened().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(VerifiedDataTest, TheStampOfWhatWasFoundWholeIsThatOfItsFilesAlsoWhenNothingWasReadForIt) {
+  Publish("ten");
+  ASSERT_OK_AND_ASSIGN(const Manifest manifest, ReadDataSet(data_, "ten"));
+  ASSERT_OK_AND_ASSIGN(const std::string stamp, StampOf(data_, manifest));
+  VerifiedData verified(data_);
+
+  for (const int64_t bytes : {10, 0}) {
+    ASSERT_OK_AND_ASSIGN(const Verified found, verified.Verify("ten", std::stop_token(), read_));
+    EXPECT_EQ(found.stamp, stamp);
+    EXPECT_EQ(found.bytes_read, bytes);
+  }
 }
 
 TEST_F(VerifiedDataTest, NoDataSetIsNone) {
