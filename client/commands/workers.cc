@@ -1,10 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "client/commands/command.h"
 #include "client/commands/suggestions.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "proto/base/text.h"
 
 namespace longreach::client {
 namespace {
@@ -18,6 +24,32 @@ GridCell Doing(const v1::WorkerInfo& worker) {
   return TextCell(text);
 }
 
+GridCell DamagedData(const v1::WorkerInfo& worker) {
+  std::vector<std::string> names;
+  for (const v1::DamagedDataSet& damaged : worker.damaged_data_sets()) names.push_back(damaged.name());
+  return names.empty() ? MissingCell() : TextCell(Join(names, ", "));
+}
+
+// What was found, once for all workers that say the same, as those do whose machines share a folder.
+void SayWhatIsDamaged(Session& session, const v1::ListWorkersResponse& response) {
+  constexpr size_t kMostLines = 20;
+  std::vector<std::string> found;
+  std::map<std::string, std::vector<std::string>> workers;
+  for (const v1::WorkerInfo& one : response.workers()) {
+    for (const v1::DamagedDataSet& damaged : one.damaged_data_sets()) {
+      const std::string text = fmt::format("the data set '{}' is damaged: {}", damaged.name(), damaged.reason());
+      std::vector<std::string>& said_by = workers[text];
+      if (said_by.empty()) found.push_back(text);
+      said_by.push_back(fmt::format("'{}'", one.name()));
+    }
+  }
+  for (size_t i = 0; i < std::min(found.size(), kMostLines); ++i) {
+    const std::vector<std::string>& names = workers[found[i]];
+    session.Say(Printable(fmt::format("{} {}: {}", names.size() == 1 ? "worker" : "workers", JoinSome(names), found[i])));
+  }
+  if (found.size() > kMostLines) session.Say(fmt::format("and {} more; 'longreach workers -o json' has all reasons", found.size() - kMostLines));
+}
+
 class Workers final : public Command {
  public:
   CommandInfo Info() const override {
@@ -25,6 +57,7 @@ class Workers final : public Command {
             .summary = "List the workers and what they do",
             .details = "Those that are there, and those that are gone but called in the 7 days before the last call of any. Attempts name the\n"
                        "others too ('longreach job JOB').\n"
+                       "A worker gets no job that reads a data set which it has found damaged; those are named, each with what was found.\n"
                        "With --waiting a number instead: of packs whose jobs could start at once and that nobody trains. So many more workers would\n"
                        "have work, if they are able to do it, as a script asks that starts them (docs/howto/slurm.md).",
             .examples = "longreach workers\nlongreach workers --waiting",
@@ -60,6 +93,10 @@ class Workers final : public Command {
                     {"seen_at", "SEEN"},
                     {"running", "DOES"},
                     {"reason", "REASON"}};
+    // People hardly ever need it; programs find their columns where they were.
+    const bool with_damaged = session.settings().format == Format::kCsv ||
+                              std::ranges::any_of(response.workers(), [](const v1::WorkerInfo& one) { return !one.damaged_data_sets().empty(); });
+    if (with_damaged) grid.columns.push_back({"damaged_data_sets", "DAMAGED DATA"});
     for (const v1::WorkerInfo& one : response.workers()) {
       if (session.settings().quiet) {
         session.out() << one.id() << "\n";
@@ -74,9 +111,11 @@ class Workers final : public Command {
                            TextCell(HumanTime(one.seen_at())),
                            Doing(one),
                            TextCell(one.reason())});
+      if (with_damaged) grid.rows.back().push_back(DamagedData(one));
     }
     if (session.settings().quiet) return kDone;
     session.Print(grid, "workers");
+    if (session.settings().format == Format::kTable) SayWhatIsDamaged(session, response);
     if (grid.rows.empty()) {
       session.Say(!session.store().empty() ? "no worker has come yet; 'longreach run' has one of its own" : fmt::format("no worker has come yet; start one with {}", WorkerToStart(session.settings())));
     }

@@ -42,7 +42,10 @@ std::string MissingData(const Needs& needs, const v1::Abilities& abilities) {
   for (const NeededData& needed : needs.data_sets) {
     if (!seen.insert(needed.name).second) continue;
     const auto there = std::ranges::find_if(abilities.data_sets(), [&needed](const v1::DataSet& data) { return data.name() == needed.name; });
-    if (there == abilities.data_sets().end()) {
+    const auto damaged = std::ranges::find_if(abilities.damaged_data_sets(), [&needed](const v1::DamagedDataSet& one) { return one.name() == needed.name; });
+    if (there == abilities.data_sets().end() && damaged != abilities.damaged_data_sets().end()) {
+      reasons.push_back(fmt::format("has the data set '{}' damaged: {}", needed.name, damaged->reason()));
+    } else if (there == abilities.data_sets().end()) {
       missing.push_back(fmt::format("'{}'", needed.name));
     } else if (there->sha256() != needed.sha256) {
       reasons.push_back(fmt::format("has other bytes under the data set '{}': {} instead of {}; import the same files there, or those under another name",
@@ -51,10 +54,8 @@ std::string MissingData(const Needs& needs, const v1::Abilities& abilities) {
   }
   if (!missing.empty()) {
     const bool several = missing.size() > 1;
-    // A worker names no data set that it has found damaged.
-    reasons.insert(reasons.begin(),
-                   fmt::format("has no data {} {}; 'longreach data import' or 'longreach data ensure' on its machine brings {}, and 'longreach data check' there says whether {} damaged",
-                               several ? "sets" : "set", Join(missing, ", "), several ? "them" : "it", several ? "some are" : "it is"));
+    reasons.insert(reasons.begin(), fmt::format("has no data {} {}; 'longreach data import' or 'longreach data ensure' on its machine brings {}", several ? "sets" : "set",
+                                                Join(missing, ", "), several ? "them" : "it"));
   }
   return Join(reasons, "; it ");
 }

@@ -39,6 +39,15 @@ absl::Status CheckAbilities(const v1::Abilities& abilities) {
       return absl::InvalidArgumentError(fmt::format("abilities.data_sets: '{}' with the hash '{}'", data.name(), data.sha256()));
     }
   }
+  if (abilities.damaged_data_sets_size() > kMaxDamagedDataSets) {
+    return absl::InvalidArgumentError(fmt::format("abilities.damaged_data_sets: {} of them; at most {}", abilities.damaged_data_sets_size(), kMaxDamagedDataSets));
+  }
+  for (const v1::DamagedDataSet& damaged : abilities.damaged_data_sets()) {
+    if (damaged.name().empty() || damaged.name().size() > kMaxWord || damaged.reason().size() > kMaxDamageBytes) {
+      return absl::InvalidArgumentError(fmt::format("abilities.damaged_data_sets: a name of {} bytes with a reason of {}; a name has 1 to {}, a reason at most {}", damaged.name().size(),
+                                                    damaged.reason().size(), kMaxWord, kMaxDamageBytes));
+    }
+  }
   return absl::OkStatus();
 }
 

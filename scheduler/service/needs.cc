@@ -75,6 +75,13 @@ std::optional<v1::Abilities> AbilitiesOf(const store::WorkerRow& worker) {
   return abilities;
 }
 
+std::vector<v1::DamagedDataSet> DamagedDataSetsOf(const store::WorkerRow& worker) {
+  // Hardly a worker has any, and a list may have thousands of workers, whose abilities take long to read.
+  if (worker.abilities.find("damaged_data_sets") == std::string::npos) return {};
+  const v1::Abilities abilities = AbilitiesOf(worker).value_or(v1::Abilities());
+  return {abilities.damaged_data_sets().begin(), abilities.damaged_data_sets().end()};
+}
+
 std::string WhyUnable(const core::Needs& needs, const store::WorkerRow& worker) {
   const std::optional<v1::Abilities> abilities = AbilitiesOf(worker);
   if (!abilities) return "has told abilities that this program cannot read";

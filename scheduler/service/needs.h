@@ -36,6 +36,8 @@ absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requiremen
 
 // What a worker has told that it can do; nullopt: this program cannot read it.
 std::optional<v1::Abilities> AbilitiesOf(const store::WorkerRow& worker);
+// The data sets that it has told to have found damaged.
+std::vector<v1::DamagedDataSet> DamagedDataSetsOf(const store::WorkerRow& worker);
 // core::WhyUnable() of a worker as it has told; empty: it is able.
 std::string WhyUnable(const core::Needs& needs, const store::WorkerRow& worker);
 // core::LacksOnlyData() of the same.

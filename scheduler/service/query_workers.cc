@@ -10,11 +10,15 @@
 #include <utility>
 
 #include "scheduler/core/packs.h"
+#include "scheduler/service/needs.h"
 #include "scheduler/service/replies.h"
 #include "store/jobs.h"
 
 namespace longreach::service {
 namespace {
+
+// Of all workers of an answer, which is one message. Where many machines have the same folder, the first say it for all.
+constexpr int kMostDamagedDataSets = 1000;
 
 absl::StatusOr<int32_t> PacksWaiting(sql::Connection& db, const LiveBoard::State& live) {
   ASSIGN_OR_RETURN(const std::vector<store::WorkerRow> there, WorkersThere(db, live));
@@ -57,7 +61,14 @@ absl::StatusOr<v1::ListWorkersResponse> ListWorkers(sql::Connection& db, const L
   std::ranges::sort(rows, {}, [](const store::WorkerRow& row) { return std::tie(row.name, row.id); });
   const AttemptsByWorker attempts = GroupByWorker(live);
   v1::ListWorkersResponse response;
-  for (const store::WorkerRow& row : rows) *response.add_workers() = ToWorkerInfo(row, live, attempts);
+  int damaged_data_sets = 0;
+  for (const store::WorkerRow& row : rows) {
+    v1::WorkerInfo& worker = *response.add_workers() = ToWorkerInfo(row, live, attempts);
+    if (StateOf(row, live) == WorkerState::kGone || damaged_data_sets >= kMostDamagedDataSets) continue;
+    for (v1::DamagedDataSet& damaged : DamagedDataSetsOf(row)) {
+      if (++damaged_data_sets <= kMostDamagedDataSets) *worker.add_damaged_data_sets() = std::move(damaged);
+    }
+  }
   if (request.count_waiting()) {
     ASSIGN_OR_RETURN(const int32_t packs, PacksWaiting(db, live));
     response.set_packs_waiting(packs);

@@ -48,6 +48,10 @@ def jobs(home, scheduler):
     return run_cli(home, "jobs", "last", "-o", "json", scheduler=scheduler).json()["jobs"]
 
 
+def workers(home, scheduler):
+    return run_cli(home, "workers", "-o", "json", scheduler=scheduler).json()["workers"]
+
+
 def reads_of(worker):
     return worker.log().count("the data set 'words' is as it was imported: 11000 bytes read in")
 
@@ -63,9 +67,13 @@ def test_a_flipped_bit_gives_no_result_and_what_is_imported_anew_does(home):
 
     until(lambda: "a data set is not announced: words: " in worker.log(), "the worker says that it lets go of the data set")
     explained = run_cli(home, "explain", jobs(home, scheduler)[0]["id"], scheduler=scheduler).out
-    assert f"Worker '{worker.worker_name}' has no data set 'words'" in explained, "the report and the news that it has none come with one call"
+    assert f"Worker '{worker.worker_name}' has the data set 'words' damaged: " in explained, "the report and the news of the damage come with one call"
     assert CHANGED in explained and "'longreach data remove words' and import it anew" in explained, explained
     assert results(scheduler.store)[1] == []
+    (told,) = workers(home, scheduler)
+    assert [one["name"] for one in told["damaged_data_sets"]] == ["words"] and CHANGED in told["damaged_data_sets"][0]["reason"], told
+    listed = run_cli(home, "workers", scheduler=scheduler)
+    assert "DAMAGED DATA" in listed.out and f"worker '{worker.worker_name}': the data set 'words' is damaged: " in listed.err and CHANGED in listed.err, listed
     checked = run_cli(home, "data", "check", "words", "--data-folder", "data")
     assert checked.code == 1 and CHANGED in checked.err, checked
 
@@ -76,6 +84,7 @@ def test_a_flipped_bit_gives_no_result_and_what_is_imported_anew_does(home):
     (job,) = jobs(home, scheduler)
     assert job["state"] == "succeeded" and job["failures"] == 1, "it was not tried again before there was another data set"
     assert reads_of(worker) == 1
+    assert workers(home, scheduler)[0]["damaged_data_sets"] == [] and "DAMAGED DATA" not in run_cli(home, "workers", scheduler=scheduler).out
     scheduler.stop()
     check_ledger(home, scheduler.store)
 
@@ -127,5 +136,45 @@ def test_a_run_on_a_damaged_data_set_ends_and_says_so(home):
     done = run_cli(home, "run", "table-1", *settings("seed=0"), "--data-folder", "data")
 
     assert done.code == 1 and "nothing can go on: job " in done.err, done
-    assert "has no data set 'words'" in done.err and CHANGED in done.err, done
+    assert "has the data set 'words' damaged: " in done.err and CHANGED in done.err, done
     assert results(home.path / "longreach.db")[1] == []
+
+
+def test_a_file_that_is_missing_is_told_before_any_job_asks_for_it(home):
+    import_words(home, "data")
+    (home.path / "data/words/corpus.bin").rename(home.path / "aside")
+    (home.path / "data/lost+found").mkdir()
+    (home.path / "data/lost+found/manifest.json").write_text("{")
+    scheduler = Scheduler(home)
+    Worker(home, scheduler, "--data-folder", "data")
+
+    told = until(lambda: next((one["damaged_data_sets"] for one in workers(home, scheduler)), None), "the worker says what is damaged")
+    assert [one["name"] for one in told] == ["words"] and "corpus.bin: is missing" in told[0]["reason"], told
+
+    (home.path / "aside").rename(home.path / "data/words/corpus.bin")
+    until(lambda: workers(home, scheduler)[0]["damaged_data_sets"] == [], "it is whole again")
+    submit(home, scheduler, "seed=0")
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+
+
+def bytes_read_by(pid):
+    """By calls that read, which mapped files are none of."""
+    return int(next(line for line in open(f"/proc/{pid}/io") if line.startswith("rchar: ")).split()[1])
+
+
+def test_what_the_worker_has_compared_its_trainer_does_not_read_again(home):
+    """A data set that was copied plainly: its files are newer than its manifest."""
+    corpus = 64 << 20
+    (home.path / "words.txt").write_bytes(b"some words " * (corpus // 11))
+    import_words(home, "data")
+    now = (home.path / "data/words/manifest.json").stat().st_mtime
+    os.utime(home.path / "data/words/corpus.bin", (now + 10, now + 10))
+    scheduler = Scheduler(home)
+    worker = Worker(home, scheduler, "--data-folder", "data")
+    submit(home, scheduler, "seed=0")
+
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+
+    (trainer,) = open(f"/proc/{worker.pid}/task/{worker.pid}/children").read().split()
+    assert bytes_read_by(worker.pid) > 0.9 * corpus, "the worker has"
+    assert bytes_read_by(trainer) < 0.9 * corpus

@@ -74,7 +74,7 @@ TEST(AbilitiesTest, ADataSetCountsOnlyWithTheBytesThatTheStoreKnows) {
   EXPECT_EQ(WhyUnable(needs, Able()), "has other bytes under the data set 'enwik8': aaaabbbb instead of ddddeeee; import the same files there, or those under another name");
   needs.data_sets[0].name = "pg19";
   EXPECT_EQ(WhyUnable(needs, Able()),
-            "has no data set 'pg19'; 'longreach data import' or 'longreach data ensure' on its machine brings it, and 'longreach data check' there says whether it is damaged");
+            "has no data set 'pg19'; 'longreach data import' or 'longreach data ensure' on its machine brings it");
 }
 
 TEST(AbilitiesTest, DataAloneAreLackingWhereTheBuildCouldDoIt) {
@@ -88,20 +88,38 @@ TEST(AbilitiesTest, DataAloneAreLackingWhereTheBuildCouldDoIt) {
   EXPECT_FALSE(LacksOnlyData(needs, Able()));
 }
 
+TEST(AbilitiesTest, WhatAWorkerHasFoundDamagedIsToldWithItsReason) {
+  Needs needs = Work();
+  needs.data_sets = {{.name = "enwik8", .sha256 = "aaaabbbbcccc"}, {.name = "novels"}, {.name = "code"}};
+  v1::Abilities abilities = Able();
+  for (const char* name : {"novels", "poems", "enwik8"}) {
+    v1::DamagedDataSet& damaged = *abilities.add_damaged_data_sets();
+    damaged.set_name(name);
+    damaged.set_reason(std::string(name) + "/corpus.bin: its bytes have changed");
+  }
+
+  EXPECT_EQ(WhyUnable(needs, abilities),
+            "has no data set 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings it; it has the data set 'novels' damaged: "
+            "novels/corpus.bin: its bytes have changed")
+      << "one that is announced too is there";
+  EXPECT_TRUE(LacksOnlyData(needs, abilities));
+  needs.data_sets = {{.name = "novels"}};
+  EXPECT_EQ(WhyUnable(needs, abilities), "has the data set 'novels' damaged: novels/corpus.bin: its bytes have changed");
+}
+
 TEST(AbilitiesTest, AllDataSetsOfAJobAreNeeded) {
   Needs needs = Work();
   needs.data_sets = {{.name = "enwik8", .sha256 = "aaaabbbbcccc"}, {.name = "tinyllama"}, {.name = "code", .sha256 = "111122223333"}, {.name = "tinyllama"}};
   EXPECT_EQ(WhyUnable(needs, Able()),
-            "has no data sets 'tinyllama', 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings them, and 'longreach data check' there says whether "
-            "some are damaged")
+            "has no data sets 'tinyllama', 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings them")
       << "all at once";
   v1::Abilities abilities = Able();
   v1::DataSet& model = *abilities.add_data_sets();
   model.set_name("tinyllama");
   model.set_sha256("ddddeeeeffff");
   EXPECT_EQ(WhyUnable(needs, abilities),
-            "has no data set 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings it, and 'longreach data check' there says whether it is "
-            "damaged; it has other bytes under the data set 'tinyllama': ddddeeee instead of ; import the same files there, or those under another name");
+            "has no data set 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings it; it has "
+            "other bytes under the data set 'tinyllama': ddddeeee instead of ; import the same files there, or those under another name");
   needs.data_sets[1].sha256 = needs.data_sets[3].sha256 = "ddddeeeeffff";
   EXPECT_THAT(WhyUnable(needs, abilities), HasSubstr("has no data set 'code'"));
   v1::DataSet& code = *abilities.add_data_sets();

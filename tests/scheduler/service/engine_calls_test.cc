@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/types/wire_limits.h"
 #include "scheduler/service/uploads.h"
 #include "store/measurements.h"
 #include "store/workers.h"
@@ -389,6 +390,25 @@ TEST_F(EngineCallsTest, AFullDiskAcknowledgesNothingAndLosesNothing) {
   worker.Sync();
 
   EXPECT_EQ(Counts("s").succeeded(), 1);
+}
+
+TEST_F(EngineCallsTest, WhatAWorkerSaysOfDamageHasLimits) {
+  const auto refusal = [this](int count, const std::string& name, size_t reason_bytes) {
+    TestWorker worker = Worker("a" + std::to_string(count) + name.substr(0, 1) + std::to_string(reason_bytes));
+    for (int i = 0; i < count; ++i) {
+      v1::DamagedDataSet& damaged = *worker.next().mutable_abilities()->add_damaged_data_sets();
+      damaged.set_name(name);
+      damaged.set_reason(std::string(reason_bytes, 'x'));
+    }
+    worker.next().set_may_wait(false);
+    return StatusOf(worker.Call()).code();
+  };
+
+  EXPECT_EQ(refusal(kMaxDamagedDataSets, std::string(256, 'n'), kMaxDamageBytes), absl::StatusCode::kOk);
+  EXPECT_EQ(refusal(kMaxDamagedDataSets + 1, "n", 1), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(refusal(1, std::string(257, 'n'), 1), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(refusal(1, "", 1), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(refusal(1, "n", kMaxDamageBytes + 1), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(EngineCallsTest, ADataSetsNameBelongsToTheFirstBytes) {

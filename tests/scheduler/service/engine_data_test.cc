@@ -4,6 +4,7 @@
 #include <string>
 
 #include "scheduler/service/query_jobs.h"
+#include "scheduler/service/query_workers.h"
 #include "store/workers.h"
 #include "tests/scheduler/service/engine_fixture.h"
 
@@ -81,6 +82,39 @@ TEST_F(EngineDataTest, AJobWaitsForAWorkerThatHasItsData) {
   EXPECT_EQ(lease.data().name(), "novels");
   EXPECT_EQ(lease.data().sha256(), std::string(64, 'b'));
   EXPECT_EQ(lease.data().bytes(), 1000);
+}
+
+TEST_F(EngineDataTest, WhatAWorkerHasFoundDamagedIsToldUntilItIsWhole) {
+  const auto damaged_of_worker = [this] {
+    const absl::StatusOr<v1::ListWorkersResponse> listed = ListWorkers(store_->writer_connection(), engine_->board().Read());
+    EXPECT_TRUE(listed.ok() && listed->workers_size() == 1) << listed.status();
+    return listed.ok() && listed->workers_size() == 1 ? listed->workers(0) : v1::WorkerInfo();
+  };
+  Submit(Novels());
+  TestWorker worker = Worker("a");
+  Announce(worker, "novels", 'b');
+  const v1::Lease lease = worker.Take();
+  EXPECT_EQ(damaged_of_worker().damaged_data_sets_size(), 0);
+
+  v1::Abilities& abilities = *worker.next().mutable_abilities();
+  abilities.clear_data_sets();
+  v1::DamagedDataSet& damaged = *abilities.add_damaged_data_sets();
+  damaged.set_name("novels");
+  damaged.set_reason("novels/corpus.bin: its bytes have changed");
+  worker.Fail(lease, "novels/corpus.bin: its bytes have changed");
+
+  EXPECT_TRUE(worker.Sync().leases().empty()) << "the report and the news come with one call";
+  EXPECT_NE(Explained(Job()).find("Worker 'name-of-a' has the data set 'novels' damaged: novels/corpus.bin: its bytes have changed.\n"), std::string::npos) << Explained(Job());
+  EXPECT_TRUE(Explanation(Job()).lacks_data());
+  const v1::WorkerInfo told = damaged_of_worker();
+  ASSERT_EQ(told.damaged_data_sets_size(), 1);
+  EXPECT_EQ(told.damaged_data_sets(0).name(), "novels");
+  EXPECT_EQ(told.damaged_data_sets(0).reason(), "novels/corpus.bin: its bytes have changed");
+
+  abilities.clear_damaged_data_sets();
+  Announce(worker, "novels", 'b');
+  EXPECT_EQ(worker.Take().data().name(), "novels");
+  EXPECT_EQ(damaged_of_worker().damaged_data_sets_size(), 0);
 }
 
 TEST_F(EngineDataTest, AJobGoesToAWorkerThatHasItsModelAndTheTasksOfLongBenchToo) {

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "proto/types/time.h"
@@ -57,6 +58,30 @@ TEST_F(QueryWorkersTest, AWorkerIsGoneUnlessItCallsAndShowsWhatItRuns) {
   EXPECT_EQ(response->workers(2).state(), "draining");
   EXPECT_EQ(response->workers(2).reason(), "drained");
   EXPECT_EQ(response->workers(2).running_size(), 0);
+}
+
+TEST_F(QueryWorkersTest, DamagedDataSetsAreToldOfThoseThatAreThereAndNotMoreThanAnAnswerHolds) {
+  std::string damaged;
+  for (int i = 0; i < 300; ++i) damaged += fmt::format(R"({}{{"name":"words-{}","reason":"its bytes have changed"}})", i > 0 ? "," : "", i);
+  const std::string abilities = R"({"name":"w","damaged_data_sets":[)" + damaged + "]}";
+  AddWorker("00000000-gone", "a-gone", abilities);
+  for (int i = 0; i < 5; ++i) {
+    const std::string id = fmt::format("{}1111111-here", i);
+    AddWorker(id, fmt::format("b-{}", i), abilities);
+    board_.SetWorker(id, now_);
+  }
+  AddWorker("99999999-whole", "c-whole", R"({"name":"w","data_sets":[{"name":"words"}]})");
+  board_.SetWorker("99999999-whole", now_);
+
+  store::Snapshot snapshot = Read();
+  const absl::StatusOr<v1::ListWorkersResponse> response = ListWorkers(snapshot.db(), board_.Read());
+
+  ASSERT_TRUE(response.ok()) << response.status();
+  std::vector<int> counts;
+  for (const v1::WorkerInfo& worker : response->workers()) counts.push_back(worker.damaged_data_sets_size());
+  EXPECT_THAT(counts, ::testing::ElementsAre(0, 300, 300, 300, 100, 0, 0));
+  EXPECT_EQ(response->workers(1).damaged_data_sets(1).name(), "words-1");
+  EXPECT_EQ(response->workers(1).damaged_data_sets(1).reason(), "its bytes have changed");
 }
 
 // After a start of the scheduler.
