@@ -92,6 +92,9 @@ class Agent {
   // Checkpoint, hand in, give back, say goodbye. Asking again changes nothing.
   void Leave();
 
+  // Nothing is sent or written, or is about to be. Once the agent has ended, what may still be read is nothing to anybody, and on a disk that stands still that never comes to an end.
+  bool at_most_reads() const { return pool_work_ == 0 && disk_work_ == 0; }
+
   // Of a slot's child; 0: none. For tests.
   int trainer_pid(size_t slot = 0) const { return slots_[slot]->pid(); }
 
@@ -189,14 +192,18 @@ class Agent {
   // Runs `work` on a thread of the pool, then `then` with its result on the io_context's thread.
   template <typename Work, typename Then>
   void InBackground(Work work, Then then) {
-    RunOn(pool_, std::move(work), std::move(then));
+    RunCounted(pool_, pool_work_, std::move(work), std::move(then));
   }
   // The same on the thread that writes and removes files, after all that it was given before.
   template <typename Work, typename Then>
   void OnDisk(Work work, Then then) {
-    ++disk_work_;
-    RunOn(disk_, std::move(work), [this, then = std::move(then)](auto result) mutable {
-      --disk_work_;
+    RunCounted(disk_, disk_work_, std::move(work), std::move(then));
+  }
+  template <typename Work, typename Then>
+  void RunCounted(boost::asio::thread_pool& threads, int& undone, Work work, Then then) {
+    ++undone;
+    RunOn(threads, std::move(work), [&undone, then = std::move(then)](auto result) mutable {
+      --undone;
       then(std::move(result));
     });
   }
@@ -251,7 +258,9 @@ class Agent {
   std::chrono::steady_clock::time_point data_watched_at_;
   boost::asio::steady_timer data_timer_;
 
-  int disk_work_ = 0;  // Given to `disk_` and not done.
+  // Given to `pool_`, and to `disk_` to be written or removed there, and not done.
+  int pool_work_ = 0;
+  int disk_work_ = 0;
   boost::asio::thread_pool disk_{1};
   boost::asio::thread_pool reader_{1};  // Of data sets: one is read after the other.
   // A transfer for each attempt that may be held, and two of checkpoints that are called off and not over yet. All three are last, so

@@ -8,11 +8,16 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
+#include <stop_token>
 #include <system_error>
+#include <thread>
 
 #include "worker/agent/channels.h"
 #include "worker/agent/child.h"
@@ -84,6 +89,27 @@ int CannotStart(const absl::Status& why) {
   return 1;
 }
 
+// Ends the process if that has not come to its end by itself, some seconds after a worker has left: a thread that reads data from a disk which stands still does not come back, and nobody waits
+// for what it reads.
+class EndInAnyCase {
+ public:
+  explicit EndInAnyCase(int exit_code)
+      : thread_([this, exit_code](const std::stop_token& stop) {
+          std::unique_lock lock(mutex_);
+          if (changed_.wait_for(lock, stop, kPatience, [&stop] { return stop.stop_requested(); })) return;
+          if (stop.stop_requested()) return;
+          LogWarning(fmt::format("left without waiting any longer for what it reads: for {} s the disk of its data folder has given nothing", kPatience.count()));
+          std::fflush(nullptr);
+          _exit(exit_code);
+        }) {}
+
+ private:
+  static constexpr std::chrono::seconds kPatience{5};
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread thread_;  // Last: it uses the others, and ends first.
+};
+
 absl::StatusOr<trainer::Capabilities> TryToStart(const AgentOptions& options) {
   RETURN_IF_ERROR(Channels::Open(options.scheduler, options.credentials).status());
   RETURN_IF_ERROR(StateFolder::Look(options.state));
@@ -116,8 +142,10 @@ int RunWorker(AgentOptions options, bool until_stdin_closes) {
   boost::asio::io_context io;
   std::unique_ptr<Signals> signals;
   std::unique_ptr<StdinWatch> stdin_watch;
+  bool ended = false;
   absl::Status how;
   absl::StatusOr<std::unique_ptr<Agent>> agent = Agent::Open(io, std::move(options), [&](absl::Status status) {
+    ended = true;
     how = std::move(status);
     if (signals != nullptr) signals->Cancel();
     if (stdin_watch != nullptr) stdin_watch->Cancel();
@@ -127,10 +155,17 @@ int RunWorker(AgentOptions options, bool until_stdin_closes) {
   boost::asio::post(io, [&] { (*agent)->Start(); });
   signals = std::make_unique<Signals>(io, leave);
   if (until_stdin_closes) stdin_watch = std::make_unique<StdinWatch>(io, leave);
+  while (!ended && io.run_one() > 0) {
+  }
+  // What is being written must come to its end. So must what is sent; it was told to stop.
+  while (!(*agent)->at_most_reads() && io.run_one() > 0) {
+  }
+  const int exit_code = how.ok() ? 0 : CannotStart(how);
+  if (how.ok()) LogInfo("left");
+  const EndInAnyCase end(exit_code);
   io.run();
-  if (!how.ok()) return CannotStart(how);
-  LogInfo("left");
-  return 0;
+  agent->reset();
+  return exit_code;
 }
 
 std::filesystem::path OwnBinary() {
