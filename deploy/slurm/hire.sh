@@ -42,13 +42,23 @@ fi
 if [ -n "${LONGREACH_READER_TOKEN_FILE-}" ]; then looking+=(--token-file "$LONGREACH_READER_TOKEN_FILE"); fi
 ask() { "${client[@]}" "$@" "${looking[@]}"; }
 
+# One at a time: two that looked at the same moment would both submit what is missing. The second looks when the first has submitted. By a file in the home folder, which a cluster's nodes share.
+name=${LONGREACH_HIRE_NAME:-longreach-worker}
+locks=${XDG_STATE_HOME:-${HOME:?is not set}/.local/state}/longreach
+mkdir -p "$locks"
+lock=$locks/hire-${name//\//_}.lock
+exec 9>>"$lock"
+flock --wait 60 --conflict-exit-code 75 9 || {
+  if [ $? -eq 75 ]; then refuse "another hire.sh has had $lock for a minute; whoever looks next submits what is missing"; fi
+  refuse "'$lock' cannot be locked; set XDG_STATE_HOME to a folder on a file system that knows locks"
+}
+
 # With its format, which the environment or a config file may set otherwise.
 waiting=$(ask workers --waiting -o table)
 [[ $waiting =~ ^[0-9]+$ ]] || refuse "'$waiting' is no number of packs; is LONGREACH_CLIENT the program longreach?"
 if [ "$waiting" -eq 0 ]; then exit 0; fi
 
 # Those that Slurm has: of one that waits the job's number is its array's, of one that runs its own, which its worker's name ends with.
-name=${LONGREACH_HIRE_NAME:-longreach-worker}
 tasks=$(squeue --noheader --array --user "$(id -un)" --name "$name" --states PENDING,CONFIGURING,RUNNING,SUSPENDED --format '%T %A')
 workers=$(ask workers -o csv)
 # Tasks, those that no worker has come from yet, and a worker that does nothing. Columns: id, name, state, device, threads, pack limit, seen, what it does.

@@ -1,8 +1,11 @@
 """deploy/slurm/hire.sh by itself: stand-ins for its programs say what there is, and note what they are asked. test_slurm.py has it with a real Slurm."""
+import fcntl
+import os
+
 import pytest
 
 import harness
-from harness import ROOT, run
+from harness import ROOT, Process, run, until
 
 HIRE = ROOT / "deploy/slurm/hire.sh"
 COLUMNS = "id,name,state,device,threads,pack_limit,seen_at,running,reason"
@@ -21,7 +24,11 @@ def stand_in(home, program, script):
     file.chmod(0o755)
 
 
-def hire(home, *arguments, waiting="4", workers=(), tasks=(), **environment):
+def hire(home, *arguments, **there):
+    return run(home, *hire_line(home, *arguments, **there))
+
+
+def hire_line(home, *arguments, waiting="4", workers=(), tasks=(), **environment):
     """With the client on the PATH. Of `workers`, name, state and what it does."""
     (home.path / "asked").write_text("")
     (home.path / "workers.csv").write_text("\n".join([COLUMNS, *(f'1f3a,{name},{state},"AMD EPYC, AVX-512",1,16,now,{does},' for name, state, does in workers)]) + "\n")
@@ -29,8 +36,8 @@ def hire(home, *arguments, waiting="4", workers=(), tasks=(), **environment):
     stand_in(home, "longreach", f'case "$*" in *--waiting*) echo "{waiting}" ;; *) cat "{home.path}/workers.csv" ;; esac')
     stand_in(home, "squeue", f'cat "{home.path}/tasks"')
     stand_in(home, "sbatch", 'echo "70;cluster"')
-    settings = {"PATH": f"{home.path / 'bin'}:/usr/bin:/bin", "LONGREACH_SCHEDULER": "head:7070", **environment}
-    return run(home, "env", *(f"{name}={value}" for name, value in settings.items()), HIRE, *arguments)
+    settings = {"PATH": f"{home.path / 'bin'}:/usr/bin:/bin", "LONGREACH_SCHEDULER": "head:7070", "XDG_STATE_HOME": home.path / "state", **environment}
+    return ["env", *(f"{name}={value}" for name, value in settings.items()), HIRE, *arguments]
 
 
 def asked(home, program):
@@ -74,6 +81,38 @@ def test_none_is_hired_where_nothing_waits_or_one_that_is_there_has_nothing_to_d
     # One that is gone, or gets no work, is none of those.
     for state in ("gone", "draining"):
         assert ": 4 more" in hire(home, "9", tasks=["RUNNING 61"], workers=[("node-61", state, "")]).out, state
+
+
+def waits_for_the_lock(process):
+    """Whether a program that the script has started to wait for it is there."""
+    children = (open(f"/proc/{process.pid}/task/{process.pid}/children").read() if process.is_running() else "").split()
+    return any(os.path.basename(os.readlink(f"/proc/{child}/exe")) == "flock" for child in children if os.path.exists(f"/proc/{child}/exe"))
+
+
+def test_one_that_comes_while_another_looks_waits_and_sees_what_that_has_submitted(home):
+    lock = home.path / "state/longreach/hire-mine_too.lock"
+    lock.parent.mkdir(parents=True)
+    with lock.open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # As the other one has it.
+        second = Process(home, "hire", hire_line(home, "3", LONGREACH_HIRE_NAME="mine/too"))
+        until(lambda: waits_for_the_lock(second) or not second.is_running(), "it waits, or does not")
+        assert second.is_running() and (home.path / "asked").read_text() == "", second.log()
+        (home.path / "tasks").write_text("PENDING 70\n" * 3)
+
+    assert second.wait() == 0, second.log()
+    assert second.next_line() is None and len(asked(home, "squeue")) == 1 and asked(home, "sbatch") == []
+    # Nobody has it any more.
+    assert ": 3 more" in hire(home, "3", LONGREACH_HIRE_NAME="mine/too").out
+
+
+def test_where_no_lock_can_be_taken_nothing_is_submitted(home):
+    stand_in(home, "flock", 'echo "flock: 9: No locks available" >&2; exit 71')
+    refused = hire(home, "3")
+    assert refused.code == 2 and "hire-longreach-worker.lock' cannot be locked; set XDG_STATE_HOME" in refused.err, refused
+    stand_in(home, "flock", "exit 75")
+    refused = hire(home, "3")
+    assert refused.code == 2 and "another hire.sh has had " in refused.err, refused
+    assert asked(home, "longreach") == [] and asked(home, "sbatch") == []
 
 
 @pytest.mark.parametrize("arguments, said", [([], "'' is no number"), (["0"], "'0' is no number"), (["4", "--", "--packs", "many"], "--packs 'many'"),
