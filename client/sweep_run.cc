@@ -36,8 +36,8 @@ constexpr seconds kAskWorkersEvery{2};
 constexpr seconds kReadyPatience{60};
 // Behind this it is said that a run waits for its worker: nothing else is until then.
 constexpr seconds kSilentPatience{5};
-// A worker of our own sees new data within seconds. What it still cannot do at the fourth question, seconds apart, it never will.
-constexpr int kStuckAtLast = 4;
+// What a worker of our own still cannot do at the fourth question, seconds apart, it never will; but it sees data that have just been made within 10 s.
+constexpr int kStuckAtLast = 4, kStuckForDataAtLast = 7;
 
 // What the user said of the worker, for a command that goes on with the same.
 std::string FlagsOf(const WorkerOptions& options) {
@@ -375,8 +375,10 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
 }
 
 absl::Status SweepRun::CheckStuck(const v1::SweepUpdate& last, ProgressView& view) {
-  if (stuck_.Ask(last)) view.Say(stuck_.reason());
-  if (workers_.empty() || stuck_.times() < kStuckAtLast) return absl::OkStatus();
+  const bool news = stuck_.Ask(last);
+  const bool for_own_data = !workers_.empty() && stuck_.lacks_data();
+  if (news && !for_own_data) view.Say(stuck_.reason());  // Else it may pass within seconds: where it does not, that ends the run.
+  if (workers_.empty() || stuck_.times() < (for_own_data ? kStuckForDataAtLast : kStuckAtLast)) return absl::OkStatus();
   const std::string builds = stuck_.lacks_data() ? "" : "'longreach version' and 'longreach-worker --version' say which builds these are";
   const std::string kept = options_.again.empty() ? "" : "everything is kept, and the same command goes on";
   return Error(absl::StatusCode::kAborted, fmt::format("nothing can go on: {}", stuck_.reason()), builds.empty() || kept.empty() ? builds + kept : builds + "; " + kept);

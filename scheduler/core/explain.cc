@@ -34,7 +34,8 @@ bool IsThere(const WorkerFact& worker) { return worker.state != WorkerState::kGo
 
 bool IsReady(const JobFacts& facts) { return std::holds_alternative<Queued>(facts.state) && facts.demand.wanted; }
 
-bool IsAble(const WorkerFact& worker) { return worker.state == WorkerState::kActive && worker.why_unable.empty(); }
+// It can take the job, or may: it has not said yet.
+bool IsAble(const WorkerFact& worker) { return worker.is_unheard || (worker.state == WorkerState::kActive && worker.why_unable.empty()); }
 
 void ExplainWorkers(const JobFacts& facts, Sentences& out) {
   const auto there = std::ranges::count_if(facts.workers, IsThere);
@@ -44,10 +45,14 @@ void ExplainWorkers(const JobFacts& facts, Sentences& out) {
   }
   int able = 0;
   int busy = 0;
+  int unheard = 0;
   Sentences others;
   for (const WorkerFact& worker : facts.workers) {
     if (!IsThere(worker)) continue;
-    if (!worker.why_unable.empty()) {
+    if (worker.is_unheard) {
+      ++unheard;
+      others.push_back(fmt::format("Worker '{}' has just begun, and has not said yet what it can do.", worker.name));
+    } else if (!worker.why_unable.empty()) {
       others.push_back(fmt::format("Worker '{}' {}.", worker.name, worker.why_unable));
     } else if (worker.state == WorkerState::kPutAside) {
       others.push_back(fmt::format("Worker '{}' does not get it: {}.", worker.name, worker.reason.empty() ? "it is put aside" : worker.reason));
@@ -58,7 +63,9 @@ void ExplainWorkers(const JobFacts& facts, Sentences& out) {
       if (worker.running > 0) ++busy;
     }
   }
-  if (able == 0) {
+  if (able == 0 && unheard > 0) {
+    out.push_back("Whether a worker can take it is not known yet.");
+  } else if (able == 0) {
     out.push_back(there == 1 ? "The one worker that is there cannot take it." : fmt::format("None of the {} workers that are there can take it.", there));
   } else if (busy == able) {
     out.push_back(able == 1 ? "The worker that can take it is busy." : fmt::format("All {} workers that can take it are busy.", able));

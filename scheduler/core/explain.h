@@ -24,6 +24,7 @@ struct WorkerFact {
   std::string reason = {};      // Why it is not active.
   std::string why_unable = {};  // WhyUnable() for this job; empty: it is able.
   bool lacks_data = false;      // LacksOnlyData() for this job.
+  bool is_unheard = false;      // It has just begun: what is known of it is what it said before.
   int running = 0;         // Attempts that it holds.
 };
 

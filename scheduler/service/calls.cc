@@ -11,6 +11,7 @@
 #include "proto/types/words.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
+#include "scheduler/service/needs.h"
 #include "store/identity.h"
 #include "store/measurements.h"
 #include "store/workers.h"
@@ -142,6 +143,7 @@ absl::Status Engine::Arrive(const CallPtr& call, Memory& memory, CallPtr& overta
   if (request.incarnation() != worker.incarnation) {
     worker.quiet.reset();
     worker.told.clear();
+    board_.SetHeard(request.worker(), false);
   }
   worker.incarnation = request.incarnation();
   worker.sequence = request.sequence();
@@ -300,6 +302,7 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
     worker.name = decision.name;
     const bool said = std::ranges::any_of(happened, [](const News& one) { return one.kind == News::Kind::kWorkerCame; });
     if (std::exchange(worker.came, false) && !said && !request.leaving()) happened.push_back(WorkerIsBack(request.worker(), worker.name));
+    if (worker.incarnation == request.incarnation() && SaysWhatItCanDo(request.abilities())) board_.SetHeard(request.worker(), true);
     overtaken = worker.incarnation != request.incarnation() || worker.sequence != request.sequence();
     worker.quiet.reset();
     if (overtaken && !decision.response.leases().empty()) {

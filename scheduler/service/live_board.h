@@ -37,6 +37,8 @@ class LiveBoard {
   struct State {
     std::map<int64_t, LiveAttempt> attempts;    // By attempt.
     std::map<std::string, WallTime> workers;    // Those that are there, by id, with the time of the last call.
+    // Of these, those that have begun anew, or with this process, and that the store has not heard since: what it has of them is of before.
+    std::set<std::string> unheard;
     std::set<std::string> awaited;              // Those that were there when the store was last written, and have had no chance to call this process yet.
     std::map<int64_t, std::string> stalled;     // Sweeps of which jobs are to come that this program cannot make, by number: why.
     std::string store_trouble;                  // What is wrong with the store's disk; empty: nothing.
@@ -56,8 +58,18 @@ class LiveBoard {
     state->workers.insert_or_assign(worker, seen_at);
     state->awaited.erase(worker);
   }
+  // The store has, or has not, what this worker says of itself since it began.
+  void SetHeard(const std::string& worker, bool heard) {
+    auto state = state_.Lock();
+    if (heard) state->unheard.erase(worker);
+    else state->unheard.insert(worker);
+  }
   // It has left, or has not called for a whole lease term.
-  void RemoveWorker(const std::string& worker) { state_.Lock()->workers.erase(worker); }
+  void RemoveWorker(const std::string& worker) {
+    auto state = state_.Lock();
+    state->workers.erase(worker);
+    state->unheard.erase(worker);
+  }
   // Workers of before this process began: nobody calls them gone until then, but for those that call and leave. `clock` outlives this.
   void Await(std::set<std::string> workers, const Clock& clock, SteadyTime until) {
     auto state = state_.Lock();

@@ -69,6 +69,8 @@ absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requiremen
   return needs;
 }
 
+bool SaysWhatItCanDo(const v1::Abilities& abilities) { return !abilities.name().empty() || !abilities.build().empty() || !abilities.experiments().empty(); }
+
 std::optional<v1::Abilities> AbilitiesOf(const store::WorkerRow& worker) {
   v1::Abilities abilities;
   if (!google::protobuf::util::JsonStringToMessage(worker.abilities, &abilities).ok()) return std::nullopt;

@@ -34,6 +34,8 @@ std::vector<std::string> AllOf(const DataSetNames& names);
 
 absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement);
 
+// False: it begins, and calls before it knows itself.
+bool SaysWhatItCanDo(const v1::Abilities& abilities);
 // What a worker has told that it can do; nullopt: this program cannot read it.
 std::optional<v1::Abilities> AbilitiesOf(const store::WorkerRow& worker);
 // The data sets that it has told to have found damaged.

@@ -53,6 +53,7 @@ absl::StatusOr<std::vector<core::WorkerFact>> WorkerFacts(sql::Connection& db, c
                                                                  .reason = info.reason(),
                                                                  .why_unable = WhyUnable(needs, row),
                                                                  .lacks_data = LacksOnlyData(needs, row),
+                                                                 .is_unheard = live.unheard.contains(row.id),
                                                                  .running = info.running_size()});
     if (fact.state != WorkerState::kPutAside) continue;
     ASSIGN_OR_RETURN(const bool gets, StillGets(db, row, job));

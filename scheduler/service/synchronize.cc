@@ -15,6 +15,7 @@
 #include "scheduler/service/engine.h"
 #include "scheduler/service/failed_work.h"
 #include "scheduler/service/input_files.h"
+#include "scheduler/service/needs.h"
 #include "store/workers.h"
 
 namespace longreach::service {
@@ -42,9 +43,8 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
   row.id = request.worker();
   row.incarnation = request.incarnation();
   row.seen_at = now;
-  // One that begins, and hands in what it had kept, has not said yet what it can do: until then it is what it was.
-  const bool begins = abilities.name().empty() && abilities.build().empty() && abilities.experiments().empty();
-  if (!before || !begins) {
+  // One that begins, and hands in what it had kept: until it says what it can do it is what it was.
+  if (!before || SaysWhatItCanDo(abilities)) {
     row.name = abilities.name().empty() ? std::string(ShortId(request.worker())) : abilities.name();
     row.abilities = std::move(json);
     row.build = abilities.build();

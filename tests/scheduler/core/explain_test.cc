@@ -39,6 +39,19 @@ TEST(ExplainTest, AReadyJobIsStuckWhenNoneOfTheWorkersThatAreThereCanTakeIt) {
   EXPECT_FALSE(IsStuck({.state = Waiting{}, .demand = kWanted, .workers = {unable}}));
 }
 
+TEST(ExplainTest, AWorkerThatHasNotSaidYetWhatItCanDoMayBeAble) {
+  const WorkerFact unable{.name = "a", .state = WorkerState::kActive, .why_unable = "has no data set 'x'", .lacks_data = true};
+  WorkerFact unheard = unable;
+  unheard.is_unheard = true;
+  const JobFacts facts{.state = Queued{}, .demand = kWanted, .workers = {unable, unheard}};
+  EXPECT_FALSE(IsStuck(facts));
+  EXPECT_FALSE(IsStuckForData(facts));
+  EXPECT_THAT(Explain(facts), ::testing::ElementsAre("It is ready, and first in line.", "Whether a worker can take it is not known yet.", "Worker 'a' has no data set 'x'.",
+                                                     "Worker 'a' has just begun, and has not said yet what it can do."));
+  EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .workers = {WorkerFact{.name = "b", .state = WorkerState::kActive}, unheard}}),
+              Contains("A worker that can take it is idle: it will be leased at that worker's next call."));
+}
+
 TEST(ExplainTest, AJobIsStuckForDataWhereTheyWouldBringItOn) {
   const WorkerFact without{.name = "a", .state = WorkerState::kActive, .why_unable = "has no data set 'x'", .lacks_data = true};
   const WorkerFact older{.name = "b", .state = WorkerState::kActive, .why_unable = "has no task 'x'"};

@@ -234,6 +234,48 @@ TEST_F(EngineDataTest, AnImportWhileTheWorkerWaitsBringsTheJob) {
   EXPECT_EQ(worker.Take().data().sha256(), std::string(64, 'b'));
 }
 
+// As 'longreach run' starts one, on a store whose run before had another sweep.
+TEST_F(EngineDataTest, WhatAWorkerLackedBeforeItBeganAnewIsNotToldOfIt) {
+  TestWorker worker = Worker("a");
+  worker.Sync();
+  worker.next().set_leaving(true);
+  worker.Sync();
+  worker.next().set_leaving(false);
+  Submit(Novels());
+  worker.Restart();
+  Announce(worker, "novels", 'b');
+
+  busy_ = true;
+  EXPECT_FALSE(worker.Call().has_value());
+  EXPECT_FALSE(Explanation(Job()).stuck());
+  EXPECT_FALSE(Explanation(Job()).lacks_data());
+  EXPECT_NE(Explained(Job()).find("Worker 'name-of-a' has just begun, and has not said yet what it can do.\n"), std::string::npos) << Explained(Job());
+
+  RunWaiting();
+  ASSERT_TRUE(worker.late().has_value() && worker.late()->ok());
+  EXPECT_EQ((*worker.late())->leases_size(), 1);
+}
+
+// It has its trainer to wait for, and results to hand in meanwhile.
+TEST_F(EngineDataTest, AWorkerThatCallsBeforeItKnowsItselfIsNotTakenForWhatItWas) {
+  TestWorker worker = Worker("a");
+  worker.Sync();
+  Submit(Novels());
+  EXPECT_TRUE(Explanation(Job()).lacks_data());
+  worker.Restart();
+  const v1::Abilities known = worker.next().abilities();
+  worker.next().clear_abilities();
+
+  worker.Sync();
+
+  EXPECT_FALSE(Explanation(Job()).stuck());
+  *worker.next().mutable_abilities() = known;
+  worker.Sync();
+  EXPECT_TRUE(Explanation(Job()).lacks_data());
+  Announce(worker, "novels", 'b');
+  EXPECT_EQ(worker.Take().data().name(), "novels");
+}
+
 TEST_F(EngineDataTest, OtherBytesUnderTheNameGetNoSuchJob) {
   TestWorker first = Worker("first");
   Announce(first, "novels", 'a');
