@@ -25,7 +25,13 @@ inline constexpr std::string_view kStateToRun =
     "iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded'), "
     "'waiting', 'queued')";
 
+// The split_group of a job that goes on from its newest checkpoint as the pack that made it, by the number that the scheduler gives such a pack (GroupOfBegun() in
+// scheduler/core). For statements whose outer table is `jobs` by that name.
+inline constexpr std::string_view kPackOfCheckpoint =
+    "ifnull((SELECT -a.attempt FROM artifacts AS a WHERE a.job = jobs.num AND a.kind = 'checkpoint' ORDER BY a.step DESC, a.attempt DESC LIMIT 1), 0)";
+
 // The statement by which jobs that have failed are to run again, with fresh counters and out of their split groups: those for which `which`, a condition on `jobs`, holds.
+// What goes on from a checkpoint goes on as the pack that made it: two packs that are at the same step would else be mixed.
 std::string RetryFailedWhere(std::string_view which);
 
 // The num of a requirement's row, which is made when there is none.

@@ -322,13 +322,11 @@ absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoin
   return KeepPack(own);
 }
 
-// What goes on from a checkpoint goes on as the pack that made it, by the number that the scheduler gives such a pack (GroupOfBegun() in scheduler/core): with
-// none, packs that are at the same step would be mixed anew here.
+// What goes on from a checkpoint goes on as the pack that made it: with no group, packs that are at the same step would be mixed anew here.
 absl::Status Merge::KeepPack(int64_t own) {
-  return ours_.Run("UPDATE jobs SET split_group = -(SELECT a.attempt FROM artifacts AS a WHERE a.job = jobs.num AND a.kind = 'checkpoint' "
-                   "ORDER BY a.step DESC, a.attempt DESC LIMIT 1) WHERE num = ? AND checkpoint_step > 0 AND split_group <= 0 AND state <> 'leased'",
-                   own)
-      .status();
+  static const std::string kSql =
+      fmt::format("UPDATE jobs SET split_group = {} WHERE num = ? AND checkpoint_step > 0 AND split_group <= 0 AND state <> 'leased'", kPackOfCheckpoint);
+  return ours_.Run(kSql, own).status();
 }
 
 absl::Status Merge::Compare(const JobRow& job, const JobRow& own) {

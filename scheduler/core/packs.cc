@@ -99,7 +99,8 @@ std::vector<int64_t> SplitGroups(Attempt attempt, size_t members) {
   return groups;
 }
 
-int64_t GroupOfBegun(Attempt attempt, int64_t split_group) { return split_group > 0 ? split_group : -attempt.value; }
+// The first of the two that it would have had as a failed pack, which it was not.
+int64_t GroupOfBegun(Attempt attempt, int64_t split_group) { return split_group > 0 ? 2 * attempt.value : -attempt.value; }
 
 int64_t PacksOf(int64_t jobs, int pack_limit) { return (jobs + pack_limit - 1) / pack_limit; }
 

@@ -62,9 +62,9 @@ int NewLeases(int free_slots, int unconfirmed, int most = kMaxSlots);
 // half gets one group and the rest another, so that they lease apart from then on and only the culprit keeps failing.
 // The numbers are used by no other attempt.
 std::vector<int64_t> SplitGroups(Attempt attempt, size_t members);
-// The group of a job that goes on from a checkpoint of an attempt which ended without a result and was no failure: that attempt's members stay one pack. On a
-// GPU a job's bits depend on its pack, and another worker's pack limit or another pack at the same step would else mix them anew. One that was split keeps its
-// group, which its whole pack had. Negative: no group of a split.
+// The group of a job that goes on from a checkpoint of an attempt which ended without a result for it, and was not split: that attempt's members stay one pack. On a
+// GPU a job's bits depend on its pack, and another worker's pack limit or another pack at the same step would else mix them anew. Of a half that was leased in parts
+// each part has a group of its own, too. Negative: no group of a split. The number is used by no other attempt.
 int64_t GroupOfBegun(Attempt attempt, int64_t split_group);
 
 // Attempts that `jobs` with one pack key take.

@@ -79,8 +79,8 @@ absl::Status WriteRelease(sql::Transaction& tx, const store::JobRow& job, int64_
   return store::RequeueJob(tx, job.num, attempt, row);
 }
 
-// Of an attempt that ended early, which is nobody's failure. One that made no checkpoint, as it may not even have begun, leaves its jobs with the pack that made the
-// one they have: that may have been a larger one, and go on as such elsewhere.
+// Of an attempt that ended without a result of the job, and is not split. One that made no checkpoint, as it may not even have begun, leaves its jobs with the pack that
+// made the one they have: that may have been a larger one, and go on as such elsewhere.
 absl::StatusOr<int64_t> GroupAfter(sql::Connection& db, const store::JobRow& job, int64_t attempt) {
   if (job.checkpoint_step == 0) return job.split_group;
   ASSIGN_OR_RETURN(const std::vector<store::ArtifactRow> checkpoints, store::CheckpointsOf(db, job.num));
@@ -216,7 +216,8 @@ absl::Status EndSucceeded(sql::Transaction& tx, const store::AttemptRow& attempt
     refusal = OneLine(fmt::format("its result was refused: {}", Message(status)));
     // Whatever the pack, this result is the job's own.
     ASSIGN_OR_RETURN(core::Life after, core::Fail(before, Attempt{attempt.id}, true, refusal));
-    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
+    ASSIGN_OR_RETURN(const int64_t group, GroupAfter(tx, job, attempt.id));
+    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, group, effects));
   }
   if (!accepted.empty()) RETURN_IF_ERROR(NoteSuccess(tx, attempt, accepted));
   // A worker that computes nonsense would else use up the tries of all jobs.
@@ -236,7 +237,11 @@ absl::Status EndFailed(sql::Transaction& tx, const store::AttemptRow& attempt, c
   for (size_t i = 0; i < jobs.size(); ++i) {
     ASSIGN_OR_RETURN(core::Life before, LifeOf(jobs[i], attempt.worker));
     ASSIGN_OR_RETURN(core::Life after, everywhere ? core::Refuse(before, Attempt{attempt.id}, detail) : core::Fail(before, Attempt{attempt.id}, alone, detail));
-    RETURN_IF_ERROR(WriteRelease(tx, jobs[i], attempt.id, after, alone || everywhere ? jobs[i].split_group : groups[i], effects));
+    int64_t group = groups[i];
+    if (alone || everywhere) {
+      ASSIGN_OR_RETURN(group, GroupAfter(tx, jobs[i], attempt.id));
+    }
+    RETURN_IF_ERROR(WriteRelease(tx, jobs[i], attempt.id, after, group, effects));
   }
   if (!everywhere) RETURN_IF_ERROR(NoteFailure(tx, attempt, jobs, detail, effects));
   return End(tx, attempt, Outcome::kFailed, detail, report.engine(), now, effects);

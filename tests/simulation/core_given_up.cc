@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "scheduler/core/packs.h"
 #include "tests/simulation/core_store.h"
 
 namespace longreach::simulation {
@@ -51,7 +52,8 @@ absl::Status CoreStore::TryAgain(int sweep, int job) {
   if (!IsOpen(job)) return absl::OkStatus();
   if (std::holds_alternative<Failed>(At(job).life.state)) {
     RETURN_IF_ERROR(Assign(job, core::Retry(At(job).life, InputsThere(job))));
-    At(job).split_group = 0;
+    // With those that its checkpoint was made with, if with any.
+    At(job).split_group = At(job).checkpoint > 0 ? core::GroupOfBegun(Attempt{At(job).checkpoint_by}, 0) : 0;
   }
   for (const int source : Spec(job).sources) RETURN_IF_ERROR(TryAgain(sweep, source));
   return absl::OkStatus();

@@ -157,6 +157,11 @@ absl::Status CoreStore::Upload(const v1::UploadHeader& header) {
   return absl::OkStatus();
 }
 
+// What goes on from a checkpoint of this attempt, which had no result for it and is not split.
+void CoreStore::KeepTogether(JobRow& row, int64_t attempt) {
+  if (row.checkpoint > 0 && row.checkpoint_by == attempt) row.split_group = core::GroupOfBegun(Attempt{attempt}, row.split_group);
+}
+
 absl::Status CoreStore::Release(int64_t id, Outcome outcome, const std::string& reason) {
   const std::vector<int> own = Own(id);
   const bool alone = AttemptAt(id).members.size() == 1;
@@ -166,7 +171,7 @@ absl::Status CoreStore::Release(int64_t id, Outcome outcome, const std::string& 
     const core::Life before = At(own[i]).life;
     JobRow& row = At(own[i]);
     if (outcome == Outcome::kFailed && !alone) row.split_group = groups[i];
-    if (outcome != Outcome::kFailed && row.checkpoint > 0 && row.checkpoint_by == id) row.split_group = core::GroupOfBegun(Attempt{id}, row.split_group);
+    else KeepTogether(row, id);
     RETURN_IF_ERROR(Assign(own[i], outcome == Outcome::kFailed ? core::Fail(before, Attempt{id}, alone, reason)
                                    : outcome == Outcome::kLost ? core::Lose(before, Attempt{id}, reason)
                                                                : core::GiveBack(before, Attempt{id})));
@@ -197,6 +202,7 @@ absl::Status CoreStore::Report(const v1::AttemptReport& report, WorkerRow& worke
     const core::Life before = At(job).life;
     const bool there = std::ranges::any_of(report.results(), [&](const v1::MemberResult& result) { return result.job() == Spec(job).id; });
     if (!there || Spec(job).fate == Fate::kNonsense) {
+      KeepTogether(At(job), id);
       RETURN_IF_ERROR(Assign(job, core::Fail(before, Attempt{id}, true, "its result was refused")));
       continue;
     }

@@ -81,6 +81,7 @@ class CoreStore {
   bool InputsThere(int job) const;
   absl::Status Assign(int job, absl::StatusOr<core::Life> after);
   static void KeepCheckpoint(JobRow& row, int step, int64_t attempt);
+  static void KeepTogether(JobRow& row, int64_t attempt);
   absl::Status Settle(int job);
   absl::Status SettleDependants(int job);
   bool IsOpen(int job) const { return !std::holds_alternative<Succeeded>(jobs[static_cast<size_t>(job)].life.state); }

@@ -96,21 +96,22 @@ void Model::End(int64_t attempt, std::string_view outcome) {
   outcomes_[static_cast<size_t>(attempt - 1)] = outcome;
 }
 
-// Before they are queued again: what goes on from a checkpoint of this attempt goes on as its pack, unless a failure has set it apart.
-void Model::KeepTogether(int64_t attempt) {
-  for (const int job : OwnJobs(running_[attempt])) {
-    if (At(job).checkpoint > 0 && At(job).checkpoint_by == attempt && At(job).apart <= 0) At(job).apart = -attempt;
+// Before they are queued again: what goes on from a checkpoint of this attempt goes on as its pack, and as nothing else. What a failure has set apart stays so.
+void Model::KeepTogether(int64_t attempt, const std::vector<int>& jobs) {
+  ++last_apart_;
+  for (const int job : jobs) {
+    if (At(job).checkpoint > 0 && At(job).checkpoint_by == attempt) At(job).apart = At(job).apart > 0 ? last_apart_ : -attempt;
   }
 }
 
 void Model::GiveBack(int64_t attempt) {
-  KeepTogether(attempt);
+  KeepTogether(attempt, OwnJobs(running_[attempt]));
   for (const int job : OwnJobs(running_[attempt])) FailOrRequeue(job, false);
   End(attempt, "given_back");
 }
 
 void Model::Lose(int64_t attempt) {
-  KeepTogether(attempt);
+  KeepTogether(attempt, OwnJobs(running_[attempt]));
   for (const int job : OwnJobs(running_[attempt])) FailOrRequeue(job, ++At(job).losses >= kLossesToFail);
   End(attempt, "lost");
 }
@@ -295,6 +296,7 @@ void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) 
   if (report.outcome() == v1::AttemptReport::OUTCOME_FAILED) {
     // Of several, nobody knows the culprit: two halves, and nothing is counted.
     const size_t half = (own.size() + 1) / 2;
+    if (attempt.members.size() == 1) KeepTogether(id, own);
     last_apart_ += 2;
     for (size_t i = 0; i < own.size(); ++i) {
       if (attempt.members.size() == 1) {
@@ -308,6 +310,7 @@ void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) 
     return End(id, "failed");
   }
   std::set<int> accepted;
+  KeepTogether(id, own);  // For those whose results are refused.
   for (const int job : own) {
     const bool has_result = std::ranges::any_of(report.results(), [&](const v1::MemberResult& r) { return r.job() == Spec(job).id; });
     if (!has_result || Spec(job).fate == Fate::kNonsense) {

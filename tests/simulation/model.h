@@ -164,7 +164,7 @@ class Model {
   // An attempt of a worker with these jobs left failed.
   void NoteFailure(const std::vector<int>& jobs, Worker& worker);
   void Report(const v1::AttemptReport& report, int64_t attempt, Worker& worker);
-  void KeepTogether(int64_t attempt);
+  void KeepTogether(int64_t attempt, const std::vector<int>& jobs);
   void GiveBack(int64_t attempt);
   void Lose(int64_t attempt);
   bool AllWanted(const Attempt& attempt) const;

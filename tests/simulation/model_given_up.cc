@@ -62,7 +62,8 @@ int Model::TryAgain(int sweep, const std::vector<int>& jobs) {
     again += static_cast<int>(given_up || failed);
     if (!failed) continue;
     At(job).failures = At(job).losses = 0;
-    At(job).apart = 0;
+    // As the pack that made what it goes on from.
+    At(job).apart = At(job).checkpoint > 0 ? -At(job).checkpoint_by : 0;
     At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
   }
   return again;

@@ -212,6 +212,28 @@ TEST_F(SweepsTest, RetryQueuesFailedJobsWithFreshCountersAndWaitingOnesWait) {
   EXPECT_THAT(test_.Violations(), IsEmpty());
 }
 
+// Two packs that have come to the same step, and failed there: mixed, they would go on as a pack that none of them was of.
+TEST_F(SweepsTest, ARetriedJobGoesOnAsThePackThatMadeItsCheckpoint) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(5));
+  const int64_t first = test_.Start("w1", {jobs[0], jobs[1]}), second = test_.Start("w1", {jobs[2], jobs[3]}), third = test_.Start("w1", {jobs[4]});
+  for (size_t i = 0; i < 4; ++i) test_.AddFile(jobs[i], "checkpoint", 10, i < 2 ? first : second, "job " + std::to_string(i));
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    for (size_t i = 0; i < 5; ++i) {
+      const int64_t attempt = i < 2 ? first : i < 4 ? second : third;
+      RETURN_IF_ERROR(FailJob(tx, jobs[i], attempt, {.failures = 3, .failure = "crashed", .split_group = static_cast<int64_t>(100 + i)}));
+    }
+    for (const int64_t attempt : {first, second, third}) RETURN_IF_ERROR(EndAttempt(tx, attempt, Outcome::kFailed, "crashed", "", At(30)));
+    return RetryFailedJobs(tx, 1).status();
+  }));
+
+  EXPECT_EQ(test_.Job(jobs[0]).split_group, -first);
+  EXPECT_EQ(test_.Job(jobs[1]).split_group, -first);
+  EXPECT_EQ(test_.Job(jobs[2]).split_group, -second);
+  EXPECT_EQ(test_.Job(jobs[3]).split_group, -second);
+  EXPECT_EQ(test_.Job(jobs[4]).split_group, 0) << "it begins anew";
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
 TEST_F(SweepsTest, PrerequisitesAreWantedButNotCounted) {
   std::vector<int64_t> nums;
   ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {

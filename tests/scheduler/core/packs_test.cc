@@ -164,7 +164,18 @@ TEST(SplitTest, HalvesLeaseApartAndNoOtherAttemptHasTheirNumbers) {
 TEST(SplitTest, WhatHasBegunTogetherStaysTogetherAndIsNoSplit) {
   EXPECT_EQ(GroupOfBegun(Attempt{5}, 0), -5);
   EXPECT_EQ(GroupOfBegun(Attempt{6}, -5), -6) << "of a pack of which a part was leased";
-  EXPECT_EQ(GroupOfBegun(Attempt{6}, 11), 11);
+}
+
+TEST(SplitTest, PartsOfAHalfThatHaveBegunStaySplitAndApart) {
+  const std::vector<int64_t> halves = SplitGroups(Attempt{5}, 4);
+
+  const int64_t first = GroupOfBegun(Attempt{6}, halves[0]), second = GroupOfBegun(Attempt{7}, halves[1]);
+
+  EXPECT_EQ(halves[0], halves[1]);
+  EXPECT_NE(first, second);
+  EXPECT_NE(first, GroupOfBegun(Attempt{6}, 0)) << "it is one of a split still";
+  EXPECT_GT(first, 0);
+  for (const int64_t group : halves) EXPECT_TRUE(first != group && second != group);
 }
 
 TEST(SplitTest, TheCulpritIsFoundInLogarithmicallyManyAttempts) {

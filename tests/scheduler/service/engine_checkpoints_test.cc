@@ -167,6 +167,74 @@ TEST_F(EngineCheckpointsTest, APackOfWhichPartsWereLeasedForNothingGoesOnAsAWhol
   EXPECT_EQ(then.leases(0).jobs_size(), 6);
 }
 
+// What they have computed until then is of two packs.
+TEST_F(EngineCheckpointsTest, PartsOfAHalfThatHaveComeToTheSameStepStayApart) {
+  Submit(Sweep("s", 4));
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(4);
+  worker.Fail(worker.Take(), "crashed");
+  worker.next().mutable_abilities()->set_pack_limit(1);
+  worker.next().set_free_slots(4);
+  const v1::SynchronizeResponse parts = worker.Sync();
+  ASSERT_EQ(parts.leases_size(), 4) << "two of each half";
+  worker.next().set_free_slots(0);
+  worker.Sync();
+  for (const v1::Lease& lease : parts.leases()) {
+    ASSERT_OK(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 10));
+    worker.GiveBack(lease);
+  }
+
+  worker.next().mutable_abilities()->set_pack_limit(4);
+  worker.next().set_free_slots(4);
+  const v1::SynchronizeResponse then = worker.Sync();
+
+  ASSERT_EQ(then.leases_size(), 4);
+  for (const v1::Lease& lease : then.leases()) EXPECT_EQ(lease.jobs_size(), 1);
+  EXPECT_GT(Job(then.leases(0).jobs(0).id()).split_group, 0) << "a pack with it has failed";
+}
+
+TEST_F(EngineCheckpointsTest, JobsThatFailedAloneAtTheSameStepStayApart) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(1);
+  worker.next().set_free_slots(2);
+  const v1::SynchronizeResponse began = worker.Sync();
+  ASSERT_EQ(began.leases_size(), 2);
+  worker.next().set_free_slots(0);
+  worker.Sync();
+  for (const v1::Lease& lease : began.leases()) {
+    ASSERT_OK(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 10));
+    worker.Fail(lease, "crashed");
+  }
+
+  worker.next().mutable_abilities()->set_pack_limit(2);
+  worker.next().set_free_slots(2);
+  const v1::SynchronizeResponse then = worker.Sync();
+
+  ASSERT_EQ(then.leases_size(), 2);
+  EXPECT_EQ(then.leases(0).jobs(0).checkpoint().step(), 10);
+}
+
+TEST_F(EngineCheckpointsTest, JobsOfTwoPacksWhoseResultsWereRefusedStayApart) {
+  Submit(Sweep("s", 6));
+  TestWorker worker = Worker("a");
+  const v1::SynchronizeResponse began = BeginTwoPacks(worker);
+  ASSERT_EQ(began.leases_size(), 2);
+  for (const v1::Lease& lease : began.leases()) {
+    v1::AttemptReport report = SuccessOf(lease);
+    report.mutable_results()->DeleteSubrange(1, 2);  // The first of each succeeds.
+    worker.Report(report);
+  }
+
+  worker.next().mutable_abilities()->set_pack_limit(6);
+  const v1::SynchronizeResponse then = worker.Sync();
+
+  EXPECT_EQ(Counts("s").succeeded(), 2);
+  ASSERT_EQ(then.leases_size(), 2);
+  EXPECT_EQ(then.leases(0).jobs_size(), 2);
+  EXPECT_EQ(then.leases(1).jobs_size(), 2);
+}
+
 TEST_F(EngineCheckpointsTest, WhatBeginsAnewAfterACancelIsNoPackOfBefore) {
   const std::string sweep = Submit(Sweep("s", 6)).sweep().id();
   TestWorker worker = Worker("a");
