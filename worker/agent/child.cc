@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -29,6 +28,7 @@
 #include "worker/agent/file_cache.h"
 #include "worker/agent/pipe.h"
 #include "worker/agent/spec_to_settings.h"
+#include "worker/agent/usual_times.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::agent {
@@ -115,11 +115,9 @@ class PipeObserver final : public trainer::Observer {
     called_ = true;
     called_at_ = now;
     phase_ = progress.phase;
-    pending_.set_attempt(start_.attempt());
-    pending_.set_phase(std::string(Word(PhaseOf(progress.phase))));
-    pending_.set_step(progress.step);
-    pending_.set_steps_per_second(progress.steps_per_second);
-    pending_.set_usual_s(Usual());
+    step_ = progress.step;
+    steps_per_second_ = progress.steps_per_second;
+    PrepareProgress();
     for (const trainer::LossPoint& from : progress.points) {
       v1::ProgressPoint& to = *pending_.add_points();
       to.set_job(start_.members(from.member).job());
@@ -162,25 +160,23 @@ class PipeObserver final : public trainer::Observer {
   }
 
  private:
-  struct Timing {
-    double total_s = 0;
-    int64_t count = 0;
-  };
+  static_assert(UsualTimes::kPhases == static_cast<size_t>(trainer::Progress::Phase::kCount));
 
+  // Not of what is done before the first step, each thing of its own kind, nor of that step, which loads and compiles besides.
   void AddTiming(SteadyClock::time_point now) {
-    Timing& timing = timings_[static_cast<size_t>(phase_)];
-    timing.total_s += std::chrono::duration<double>(now - called_at_).count();
-    ++timing.count;
+    if (phase_ == trainer::Progress::Phase::kStarting) return;
+    if (phase_ == trainer::Progress::Phase::kTraining && !std::exchange(trained_, true)) return;
+    usual_.Took(static_cast<size_t>(phase_), threads(), std::chrono::duration<double>(now - called_at_).count());
   }
 
-  // What comes next may be a step, a batch or a file, so the longest of the three counts.
-  double Usual() const {
-    if (timings_[static_cast<size_t>(phase_)].count == 0) return 0;
-    double usual_s = 0;
-    for (const Timing& timing : timings_) {
-      if (timing.count > 0) usual_s = std::max(usual_s, timing.total_s / static_cast<double>(timing.count));
-    }
-    return usual_s;
+  int threads() const { return wish_.threads > 0 ? wish_.threads : start_.threads(); }
+
+  void PrepareProgress() {
+    pending_.set_attempt(start_.attempt());
+    pending_.set_phase(std::string(Word(PhaseOf(phase_))));
+    pending_.set_step(step_);
+    pending_.set_steps_per_second(steps_per_second_);
+    pending_.set_usual_s(usual_.Of(static_cast<size_t>(phase_), threads()));
   }
 
   void Take(const v1::ToTrainer& message) {
@@ -191,6 +187,7 @@ class PipeObserver final : public trainer::Observer {
     if (message.has_use_threads() && message.use_threads().attempt() == start_.attempt()) {
       wish_.threads = message.use_threads().threads();
       log_.Line(fmt::format("{} thread(s) from here on", wish_.threads));
+      TellWhatIsUsual();
     }
     if (!message.has_drop() || message.drop().attempt() != start_.attempt()) return;
     for (const std::string& job : message.drop().jobs()) {
@@ -199,6 +196,13 @@ class PipeObserver final : public trainer::Observer {
         if (start_.members(member).job() == job && !known) wish_.dropped.push_back(member);
       }
     }
+  }
+
+  // Before the next step, which takes longer with fewer threads.
+  void TellWhatIsUsual() {
+    if (!called_) return;
+    PrepareProgress();
+    Flush();
   }
 
   void Send(const v1::FromTrainer& message) {
@@ -210,8 +214,12 @@ class PipeObserver final : public trainer::Observer {
   const AttemptLog& log_;
   Wish wish_;
   v1::PackProgress pending_;
-  std::array<Timing, static_cast<size_t>(trainer::Progress::Phase::kCount)> timings_;  // By phase.
+  UsualTimes usual_;
+  bool trained_ = false;  // A step.
+  // What it was told last.
   trainer::Progress::Phase phase_ = trainer::Progress::Phase::kStarting;
+  int step_ = 0;
+  double steps_per_second_ = 0;
   bool called_ = false;
   SteadyClock::time_point called_at_;
   SteadyClock::time_point sent_at_;

@@ -87,14 +87,18 @@ absl::StatusOr<PackResult> Session::StopHere() {
 
 absl::Status Session::Prepare() {
   const auto log = [this](const std::string& line) { observer_.OnLine(line); };
+  // A sign of life between two things that may each take minutes where a disk is slow.
+  const auto further = [this] { Report(Progress::Phase::kStarting); };
   int threads = request_.threads;
   if (request_.settings.experiment == "llama") {
     ASSIGN_OR_RETURN(threads, LlamaThreads());
   }
   if (!request_.settings.evaluation.longbench.empty()) {
     ASSIGN_OR_RETURN(longbench_, LongBenchStudy::Of(request_, threads));
+    further();
   }
   ASSIGN_OR_RETURN(problem_, MakeProblem(request_.settings, request_.data));
+  further();
   const auto alive = [this] { Report(Progress::Phase::kTraining); };
   engine_ = MakeEngine(request_.settings, {.threads = threads, .cuda = request_.cuda, .engine = request_.engine, .alive = alive}, log);
   // What cannot be asked in the end is said before anything is trained.
@@ -102,12 +106,18 @@ absl::Status Session::Prepare() {
     ASSIGN_OR_RETURN(std::unique_ptr<tokenizer::Tokenizer> tokenizer, PublishedTokenizer(request_));
     passkeys_.emplace(request_.settings, engine_->threads(), std::move(tokenizer));
   }
+  further();
   const ParameterLayout& layout = engine_->model().layout();
   const int64_t first_trained = request_.settings.training.steps > 0 ? engine_->model().Rule().first : layout.stride();
   RETURN_IF_ERROR(CheckStateFits(request_, layout, first_trained));
-  const auto begin = [&] { return BeginAnew(layout, first_trained); };
+  const auto begin = [&]() -> absl::Status {
+    RETURN_IF_ERROR(BeginAnew(layout, first_trained));
+    further();
+    return absl::OkStatus();
+  };
   RETURN_IF_ERROR(begin());
   RETURN_IF_ERROR(RestoreCheckpoints(request_.settings, layout, request_.members, state_, begin, log));
+  further();
   state_.MoveTo(engine_->device());
   log(Text("engine ", engine_->Name(), state_.step > 0 ? Text(", from step ", state_.step) : ""));
   return absl::OkStatus();
