@@ -137,6 +137,10 @@ absl::Status SetAttemptStep(sql::Transaction& tx, int64_t attempt, int step) {
   return tx.Run("UPDATE attempts SET step = ? WHERE id = ? AND ended_at IS NULL AND step < ?", step, attempt, step).status();
 }
 
+absl::Status SetAttemptStart(sql::Transaction& tx, int64_t attempt, int step) {
+  return tx.Run("UPDATE attempts SET start_step = ?, step = ? WHERE id = ? AND ended_at IS NULL AND start_step > ?", step, step, attempt, step).status();
+}
+
 absl::Status EndAttempt(sql::Transaction& tx, int64_t attempt, Outcome outcome, std::string_view detail,
                         std::string_view engine, WallTime at) {
   return ExactlyOne(tx.Run("UPDATE attempts SET ended_at = max(?, started_at), outcome = ?, detail = ?, engine = ? "

@@ -79,6 +79,8 @@ absl::StatusOr<std::vector<MeasuredAttempt>> MeasuredAttempts(sql::Connection& d
 // Marks a member as dropped: it gets no result. The job's own state is the caller's.
 absl::Status DropMember(sql::Transaction& tx, int64_t attempt, int64_t job);
 absl::Status SetAttemptStep(sql::Transaction& tx, int64_t attempt, int step);
+// It began at this step, before the one that it was leased for. Of one that has ended, or began there or earlier, nothing is written.
+absl::Status SetAttemptStart(sql::Transaction& tx, int64_t attempt, int step);
 // Ends an attempt that has not ended: INTERNAL otherwise, or when a job is still leased to it.
 absl::Status EndAttempt(sql::Transaction& tx, int64_t attempt, Outcome outcome, std::string_view detail,
                         std::string_view engine, WallTime at);

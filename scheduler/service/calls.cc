@@ -9,6 +9,7 @@
 #include "proto/catalog/limits.h"
 #include "proto/types/wire_limits.h"
 #include "proto/types/words.h"
+#include "scheduler/service/began.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/needs.h"
@@ -101,6 +102,13 @@ bool Engine::HasPoints(const v1::SynchronizeRequest& request) {
   return std::ranges::any_of(request.held(), [](const v1::HeldAttempt& held) { return !held.points().empty(); });
 }
 
+bool Engine::TellsOfABegin(const v1::SynchronizeRequest& request, const Memory& memory) {
+  return std::ranges::any_of(request.held(), [&](const v1::HeldAttempt& held) {
+    const auto attempt = memory.attempts.find(static_cast<int64_t>(held.attempt()));
+    return attempt != memory.attempts.end() && attempt->second.live.worker == request.worker() && BeganEarlier(held, attempt->second.start_step);
+  });
+}
+
 Engine::Engine(const Clock& clock, const EngineOptions& options, std::function<void(store::Event)> submit, std::function<void()> wake)
     : clock_(clock), options_(options), submit_(std::move(submit)), wake_(std::move(wake)) {}
 
@@ -114,7 +122,7 @@ absl::Status Engine::Restore(sql::Connection& db) {
   Effects effects;
   for (const store::AttemptRow& attempt : running) {
     ASSIGN_OR_RETURN(LiveAttempt live, LiveAttemptOf(db, attempt));
-    effects.started.push_back({.attempt = attempt.id, .live = std::move(live)});
+    effects.started.push_back({.attempt = attempt.id, .start_step = attempt.start_step, .live = std::move(live)});
     awaited.insert(attempt.worker);
   }
   Carry(effects);
@@ -183,6 +191,7 @@ void Engine::NoteProgress(const v1::SynchronizeRequest& request, Memory& memory)
     const auto found = memory.attempts.find(static_cast<int64_t>(held.attempt()));
     if (found == memory.attempts.end() || found->second.live.worker != request.worker()) continue;
     AttemptMemory& attempt = found->second;
+    if (BeganEarlier(held, attempt.start_step)) attempt.live.step = held.step();
     attempt.live.step = std::max(attempt.live.step, std::clamp(held.step(), 0, std::max(attempt.live.steps, 0)));
     attempt.live.steps_per_second = std::isfinite(held.steps_per_second()) ? std::max(0.0, held.steps_per_second()) : 0;
     if (const std::optional<AttemptPhase> phase = ParseAttemptPhase(held.phase())) attempt.live.phase = phase;
@@ -222,7 +231,8 @@ void Engine::Synchronize(v1::SynchronizeRequest request, Answer<v1::SynchronizeR
     if (refused.ok()) TakeLogs(call->request, *memory);
     const bool may_wait = call->request.may_wait() && !AsksAnew(call->request, *memory);
     // An answer says that what the call told is on disk. Points can wait for the next write only if the call can.
-    if (refused.ok() && call->request.finished().empty() && (may_wait || !HasPoints(call->request))) {
+    const bool tells = !call->request.finished().empty() || TellsOfABegin(call->request, *memory);
+    if (refused.ok() && !tells && (may_wait || !HasPoints(call->request))) {
       WorkerMemory& worker = memory->workers[call->request.worker()];
       if (worker.quiet && worker.quiet_epoch == memory->epoch && worker.quiet->shape == ShapeOf(call->request)) {
         quiet = worker.quiet->response;
@@ -363,9 +373,13 @@ std::vector<Engine::CallPtr> Engine::CarryLocked(const Effects& effects, Memory&
   for (const StartedAttempt& started : effects.started) {
     AttemptMemory& attempt = memory.attempts[started.attempt];
     attempt.live = started.live;
+    attempt.start_step = started.start_step;
     memory.workers[started.live.worker].attempts.insert(started.attempt);
     memory.leases.Set(started.attempt, deadline);
     board_.Set(started.attempt, started.live);
+  }
+  for (const auto& [id, step] : effects.began_at) {
+    if (const auto attempt = memory.attempts.find(id); attempt != memory.attempts.end()) attempt->second.start_step = step;
   }
   for (const auto& [id, members] : effects.members) {
     const auto attempt = memory.attempts.find(id);

@@ -14,6 +14,7 @@ namespace longreach::service {
 
 struct StartedAttempt {
   int64_t attempt = 0;
+  int start_step = 0;
   LiveAttempt live = {};
 };
 
@@ -26,6 +27,8 @@ struct Effects {
   bool unstarted_failed = false;
   // Jobs that attempts had, and that nobody wants any more.
   int dropped = 0;
+  // The steps at which attempts began, before those that they were leased for.
+  std::map<int64_t, int> began_at = {};
   // Attempts that have fewer members now.
   std::map<int64_t, int> members = {};
   // Workers whose next answer differs from their last one.

@@ -183,6 +183,7 @@ class Engine {
   };
   struct AttemptMemory {
     LiveAttempt live;
+    int start_step = 0;  // As the store has it.
     std::vector<v1::ProgressPoint> points;  // Not written yet.
     bool unwritten = false;
     bool spared = false;  // Has got a second term since its worker's last call.
@@ -220,6 +221,8 @@ class Engine {
 
   // calls.cc: workers' calls on their way in and out.
   absl::Status Arrive(const CallPtr& call, Memory& memory, CallPtr& overtaken);
+  // It says of an attempt that it began before the step that the store has (began.h).
+  static bool TellsOfABegin(const v1::SynchronizeRequest& request, const Memory& memory);
   void NoteProgress(const v1::SynchronizeRequest& request, Memory& memory);
   // The points of a call that is held open until they are written.
   static void GatherPoints(const v1::SynchronizeRequest& request, Memory& memory);

@@ -144,6 +144,7 @@ absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std
   lease.set_attempt(static_cast<uint64_t>(attempt));
   *response.add_leases() = std::move(lease);
   effects.started.push_back({.attempt = attempt,
+                             .start_step = first.checkpoint_step,
                              .live = {.worker = worker.id,
                                       .worker_name = worker.name,
                                       .task = first.requirement.task,

@@ -11,6 +11,7 @@
 #include "proto/types/time.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/experiments/registry.h"
+#include "scheduler/service/began.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/failed_work.h"
@@ -141,6 +142,10 @@ absl::StatusOr<Held> DirectHeld(sql::Transaction& tx, const v1::SynchronizeReque
     if (const auto told = told_of.find(attempt.id); told != told_of.end()) {
       running.insert(attempt.id);
       RETURN_IF_ERROR(WritePoints(tx, attempt.id, told->second->points(), now));
+      if (const int step = told->second->step(); BeganEarlier(*told->second, attempt.start_step)) {
+        RETURN_IF_ERROR(store::SetAttemptStart(tx, attempt.id, step));
+        effects.began_at[attempt.id] = step;
+      }
       ASSIGN_OR_RETURN(*response.add_directives(), DirectiveOf(tx, attempt.id, stop));
     } else if (attempt.incarnation != request.incarnation()) {
       RETURN_IF_ERROR(EndLost(tx, attempt, "its worker started anew without it", now, effects));

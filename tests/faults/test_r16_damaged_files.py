@@ -98,7 +98,7 @@ def test_a_run_goes_on_from_the_checkpoint_before(home, fault):
         checkpoints = "SELECT DISTINCT sha256, step FROM artifacts WHERE kind = 'checkpoint' ORDER BY step"
         until(lambda: len(query(scheduler.store, checkpoints)) == 2, "there are two checkpoints")
         worker.kill()
-        _, (sha256, step) = query(scheduler.store, checkpoints)
+        (_, before), (sha256, step) = query(scheduler.store, checkpoints)
         file = home.path / f"{scheduler.store.name}.artifacts" / sha256[:2] / sha256
         damaged = bytearray(file.read_bytes())
         damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
@@ -108,6 +108,7 @@ def test_a_run_goes_on_from_the_checkpoint_before(home, fault):
         finish(scheduler)
 
         assert f"from step {step}" in other.log() and "no use of the newest checkpoint" in other.log(), other.log()
+        assert query(scheduler.store, "SELECT start_step FROM attempts ORDER BY id DESC LIMIT 1") == [(before,)]
         assert (results(scheduler.store), curves(scheduler.store)) == undisturbed
         other.stop()
         scheduler.stop()

@@ -47,6 +47,7 @@ class Cluster {
 
   // What workers and clients were told.
   std::set<Scheduler::Point> points;
+  std::map<uint64_t, int> begins;  // By attempt, of those that began before their leases' steps.
   void NoteAcknowledged();
   void CheckAcknowledged();
 

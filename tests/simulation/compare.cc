@@ -205,6 +205,14 @@ void CheckPoints(World& world, const Universe& universe, sql::Connection& db, co
   }
 }
 
+void CheckBegins(World& world, sql::Connection& db, const std::map<uint64_t, int>& begins) {
+  for (const auto& [attempt, step] : begins) {
+    const absl::StatusOr<std::optional<int>> start = db.First<int>("SELECT start_step FROM attempts WHERE id = ?", attempt);
+    if (start.ok() && *start == step) continue;
+    return world.Violation(fmt::format("attempt {} began at step {}, which was acknowledged, and the store does not say so", attempt, step));
+  }
+}
+
 void CheckTable(World& world, const Universe& universe, sql::Connection& db) {
   for (const Job& job : universe.jobs) {
     absl::StatusOr<sql::Rows> rows = db.Query("SELECT num, state FROM jobs WHERE id = ?", job.id);

@@ -1,6 +1,7 @@
 // The reference model beside what a scheduler answered and what its store holds.
 #pragma once
 
+#include <map>
 #include <set>
 
 #include "longreach/v1/worker.pb.h"
@@ -29,6 +30,8 @@ void CheckLedger(World& world, sql::Connection& db, const store::ArtifactFiles& 
 void CheckFiles(World& world, sql::Connection& db, const store::ArtifactFiles& artifacts);
 // Every acknowledged point of a loss curve is there.
 void CheckPoints(World& world, const Universe& universe, sql::Connection& db, const std::set<Scheduler::Point>& points);
+// Every attempt of which that was acknowledged began where its worker said.
+void CheckBegins(World& world, sql::Connection& db, const std::map<uint64_t, int>& begins);
 // Every succeeded job has the result that is a function of its id, and no other.
 void CheckTable(World& world, const Universe& universe, sql::Connection& db);
 

@@ -112,7 +112,7 @@ class CoreScheduler final : public Scheduler {
 
   bool crashed() const override { return crashed_; }
   const Model& model() const override { return model_; }
-  void CheckAll(const std::set<Point>&) override { Compare(); }
+  void CheckAll(const std::set<Point>&, const std::map<uint64_t, int>&) override { Compare(); }
   std::string Table() override {
     std::map<std::string, std::string> lines;
     for (size_t i = 0; i < store_.jobs.size(); ++i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -72,7 +73,8 @@ class Scheduler {
     auto operator<=>(const Point&) const = default;
   };
   // Compares everything with the model, runs the ledger check, and looks at what was acknowledged.
-  virtual void CheckAll(const std::set<Point>& points) = 0;
+  // `begins`: the steps at which attempts began, by what workers were told is on disk.
+  virtual void CheckAll(const std::set<Point>& points, const std::map<uint64_t, int>& begins) = 0;
   // State and results of every job, in order of ids.
   virtual std::string Table() = 0;
 };

@@ -269,7 +269,7 @@ class Simulation {
 
   void Finish() {
     Scheduler& scheduler = cluster_.scheduler();
-    scheduler.CheckAll(cluster_.points);
+    scheduler.CheckAll(cluster_.points, cluster_.begins);
     cluster_.CheckAcknowledged();
     const Model& model = scheduler.model();
     const size_t attempts = model.outcomes().size();
@@ -394,6 +394,7 @@ std::vector<std::string> Listed(Kind kind) {
       "refusal: worker put aside for sweeps",
       "some jobs were cancelled",
       "some jobs were retried",
+      "told that it began before its lease's step",
       "upload: checkpoint",
       "upload: weights",
       "user: cancel",
@@ -415,6 +416,7 @@ std::vector<std::string> Listed(Kind kind) {
     std::erase(listed, "jobs followed after a steering broke off");
     std::erase(listed, "jobs followed their sweep in slices");
     std::erase(listed, "refusal: lease ended with a broken call");
+    std::erase(listed, "told that it began before its lease's step");
     std::erase(listed, "went on from a checkpoint");
   }
   return listed;

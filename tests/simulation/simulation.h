@@ -7,7 +7,7 @@
 // In a seed: 3 to 5 workers, some 40 jobs of four sweeps that share jobs and need each other's weights, at least 300 events with at
 // least one crash of the scheduler. Events run in groups, as the writer runs them, and every event is given to the reference model
 // (model.h) in the same order. Compared are: each answer with the model's; after each group all jobs, sweeps with their counters
-// and what they gave up, workers and attempts; at the end the ledger check with all files read, points of loss curves that were acknowledged, every result
+// and what they gave up, workers and attempts; at the end the ledger check with all files read, points of loss curves and where attempts began, as acknowledged, every result
 // with the only one that its job can have, and the whole table with that of an undisturbed run. No lease may end before its time, and
 // once the faults stop all jobs must come to an end. Jobs crash, diverge, have results that cannot be accepted or forget their weights
 // by their ids alone, so that tables can be compared.

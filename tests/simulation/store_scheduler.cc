@@ -194,11 +194,12 @@ class StoreScheduler final : public Scheduler {
   bool crashed() const override { return runner_.crashed(); }
   const Model& model() const override { return model_; }
 
-  void CheckAll(const std::set<Point>& points) override {
+  void CheckAll(const std::set<Point>& points, const std::map<uint64_t, int>& begins) override {
     CompareAll(world_, model_, db());
     CheckLedger(world_, db(), store_->artifacts());
     CheckFiles(world_, db(), store_->artifacts());
     CheckPoints(world_, universe_, db(), points);
+    CheckBegins(world_, db(), begins);
     CheckTable(world_, universe_, db());
   }
   std::string Table() override {

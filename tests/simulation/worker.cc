@@ -63,8 +63,9 @@ void WorkerProcess::Call() {
   for (const auto& [attempt, held] : held_) {
     v1::HeldAttempt& told = *request->add_held();
     told.set_attempt(attempt);
-    told.set_step(held.step);
-    told.set_phase("training");
+    const bool fetching = held.stage == Held::Stage::kFetching, handing_in = held.stage == Held::Stage::kHandingIn && !held.began_at;
+    told.set_step(held.began_at.value_or(held.step));
+    told.set_phase(fetching ? "starting" : handing_in ? "uploading" : "training");
     for (const v1::ProgressPoint& point : held.points) *told.add_points() = point;
   }
   for (const auto& [attempt, report] : outbox_) {
@@ -171,6 +172,11 @@ bool WorkerProcess::Follow(const v1::SynchronizeRequest& sent, const v1::Synchro
     }
     Held* held = Find(told.attempt());
     if (held != nullptr) held->points.erase(held->points.begin(), held->points.begin() + told.points_size());
+    if (held == nullptr || !held->began_at || told.phase() != "training" || directive == directives.end()) continue;
+    held->began_at.reset();
+    if (directive->second->action() == v1::Directive::ACTION_DROP) continue;
+    cluster_.begins[told.attempt()] = told.step();
+    world().Count("told that it began before its lease's step");
   }
   for (const uint64_t attempt : response.acknowledged()) {
     outbox_.erase(attempt);
@@ -262,6 +268,7 @@ void WorkerProcess::Fetch(uint64_t attempt, bool newest) {
   if (ref.sha256().empty()) {
     held->stage = Held::Stage::kTraining;
     held->step = held->start = held->checkpoint = ref.step();  // 0, but for the core alone, which keeps no files.
+    if (held->start < first.checkpoint().step()) held->began_at = held->start;
     return Later(kTick_s, [this, attempt] { Train(attempt); });
   }
   const bool unreadable = newest && !habits_.calm && world().dice.Chance(0.05);
@@ -289,6 +296,7 @@ void WorkerProcess::Fetch(uint64_t attempt, bool newest) {
           self->CheckFile(ref, "checkpoint", now->lease.jobs(0).id(), bytes);
           now->stage = Held::Stage::kTraining;
           now->step = now->start = now->checkpoint = ref.step();
+          if (now->start < now->lease.jobs(0).checkpoint().step()) now->began_at = now->start;
           self->world().Count("went on from a checkpoint");
           self->Later(kTick_s, [self, attempt] { self->Train(attempt); });
         });

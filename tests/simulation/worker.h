@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -60,6 +61,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
     enum class Stage { kFetching, kTraining, kHandingIn } stage = Stage::kFetching;
     int step = 0;
     int start = 0;
+    std::optional<int> began_at = {};  // That is before the step of its lease, and the scheduler has not said that it knows.
     int steps = 0;
     int checkpoint = 0;  // Step of the newest.
     bool stopping = false;

@@ -105,5 +105,20 @@ TEST_F(AttemptsTest, TheStepOnlyGrows) {
   EXPECT_EQ((*FindAttempt(test_.db(), id))->step, 30);
 }
 
+// The checkpoint that it was leased with was of no use.
+TEST_F(AttemptsTest, OneThatBeganEarlierHasThatStepUntilItTellsOfALaterOne) {
+  const int64_t id = test_.Start("w1", test_.AddSweep("one", MakePack(1)));
+  ASSERT_OK(test_.db().Run("UPDATE attempts SET start_step = 20, step = 20 WHERE id = ?", id).status());
+
+  for (const int step : {10, 15}) {
+    ASSERT_OK(test_.Write([&](sql::Transaction& tx) { return SetAttemptStart(tx, id, step); }));
+  }
+
+  EXPECT_EQ((*FindAttempt(test_.db(), id))->start_step, 10);
+  EXPECT_EQ((*FindAttempt(test_.db(), id))->step, 10);
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) { return SetAttemptStep(tx, id, 12); }));
+  EXPECT_EQ((*FindAttempt(test_.db(), id))->step, 12);
+}
+
 }  // namespace
 }  // namespace longreach::store

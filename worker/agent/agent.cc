@@ -109,7 +109,8 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
   AddReports(request);
   // Only with empty hands: what is held until then needs its lease for the last checkpoint.
   request.set_leaving(leaving_ && attempts_.empty());
-  request.set_may_wait(!leaving_);
+  const bool tells_of_a_begin = std::ranges::any_of(attempts_, [](const auto& entry) { return entry.second->began_at.has_value(); });
+  request.set_may_wait(!leaving_ && !tells_of_a_begin);
   return request;
 }
 
@@ -191,6 +192,7 @@ Synchronizer::Next Agent::OnResponse(const v1::SynchronizeRequest& sent, const v
     auto& points = found->second->points;
     points.erase(points.begin(), points.begin() + std::min<std::ptrdiff_t>(held.points_size(), std::ssize(points)));
     changed |= held.points_size() > 0 && !points.empty();
+    NoteTold(held, *found->second);
     ReportWithFewPoints(AttemptPtr(found->second));
   }
   for (const uint64_t attempt : response.acknowledged()) {

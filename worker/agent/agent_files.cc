@@ -124,9 +124,9 @@ void Agent::OnHandedIn(const AttemptPtr& attempt, const absl::Status& status) {
   ReportWithFewPoints(attempt);
 }
 
-// Until then further calls carry the others.
+// Until then further calls carry the others, and where it began.
 void Agent::ReportWithFewPoints(const AttemptPtr& attempt) {
-  if (attempt->stored && attempt->points.size() <= kPointsPerCall) Report(attempt);
+  if (attempt->stored && attempt->points.size() <= kPointsPerCall && !attempt->began_at) Report(attempt);
 }
 
 }  // namespace longreach::agent

@@ -6,12 +6,31 @@
 
 namespace longreach::agent {
 
+void TakeProgress(const v1::PackProgress& progress, Attempt& attempt) {
+  attempt.step = progress.step();
+  attempt.steps_per_second = progress.steps_per_second();
+  attempt.phase = ParseAttemptPhase(progress.phase()).value_or(attempt.phase);
+  attempt.points.insert(attempt.points.end(), progress.points().begin(), progress.points().end());
+  // The first thing that it says of a phase behind that is where it begins.
+  if (attempt.began || attempt.phase == AttemptPhase::kStarting) return;
+  attempt.began = true;
+  if (!attempt.lease.jobs().empty() && attempt.step < attempt.lease.jobs(0).checkpoint().step()) attempt.began_at = attempt.step;
+}
+
+void NoteTold(const v1::HeldAttempt& told, Attempt& attempt) {
+  if (attempt.began_at == told.step() && told.phase() == Word(AttemptPhase::kTraining)) attempt.began_at.reset();
+}
+
 v1::HeldAttempt HeldOf(const Attempt& attempt, size_t most_points) {
   v1::HeldAttempt held;
   held.set_attempt(attempt.number());
   held.set_step(attempt.step);
   held.set_steps_per_second(attempt.steps_per_second);
   held.set_phase(std::string(Word(attempt.stage == Attempt::Stage::kHandingIn ? AttemptPhase::kUploading : attempt.phase)));
+  if (attempt.began_at) {
+    held.set_step(*attempt.began_at);
+    held.set_phase(std::string(Word(AttemptPhase::kTraining)));
+  }
   const size_t count = std::min({attempt.points.size(), most_points, kPointsPerCall});
   for (size_t i = 0; i < count; ++i) *held.add_points() = attempt.points[i];
   if (attempt.log) *held.mutable_log() = attempt.log->part ? *attempt.log->part : LogNotReadYet();

@@ -66,6 +66,10 @@ struct Attempt {
   double steps_per_second = 0;
   AttemptPhase phase = AttemptPhase::kStarting;
   std::deque<v1::ProgressPoint> points;  // Not acknowledged yet.
+  bool began = false;  // The trainer has said at which step.
+  // That is before the one that the lease names, whose checkpoint could not be used. Until the scheduler has written it down it is told this step, and the report waits: which builds
+  // and devices a result is of is told by where its attempts began. Nothing: it is not, or it has.
+  std::optional<int> began_at = {};
 
   std::optional<AskedLog> log;  // Nothing: nobody asks.
   std::chrono::steady_clock::time_point log_read_at;
@@ -90,6 +94,11 @@ struct Attempt {
 // Points that one call carries for an attempt, and for all together: some 80 bytes each, and a call has at most 16 MiB.
 inline constexpr size_t kPointsPerCall = 5000;
 inline constexpr size_t kPointsOfAllPerCall = 50'000;
+
+// What the trainer has told, as the attempt has it from now on.
+void TakeProgress(const v1::PackProgress& progress, Attempt& attempt);
+// Of a call that was answered.
+void NoteTold(const v1::HeldAttempt& told, Attempt& attempt);
 
 // With at most so many of its points.
 v1::HeldAttempt HeldOf(const Attempt& attempt, size_t most_points = kPointsPerCall);

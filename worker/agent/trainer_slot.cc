@@ -177,10 +177,7 @@ void TrainerSlot::OnMessage(const v1::FromTrainer& message) {
 
 void TrainerSlot::OnProgress(const v1::PackProgress& progress) {
   hang_.Alive(progress.usual_s());
-  attempt_->step = progress.step();
-  attempt_->steps_per_second = progress.steps_per_second();
-  attempt_->phase = ParseAttemptPhase(progress.phase()).value_or(attempt_->phase);
-  attempt_->points.insert(attempt_->points.end(), progress.points().begin(), progress.points().end());
+  TakeProgress(progress, *attempt_);
 }
 
 void TrainerSlot::OnExit(const Trainer::Exit& exit) {

@@ -155,6 +155,8 @@ absl::Status Session::TrainSteps() {
   const PackSettings& settings = request_.settings;
   Milestones milestones(state_.step, settings.training.steps, Clock::now());
   RecentLosses losses;
+  // Where it begins: not with the newest checkpoint, if that could not be used.
+  if (state_.step < settings.training.steps) Report(Progress::Phase::kTraining);
   while (state_.step < settings.training.steps) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();

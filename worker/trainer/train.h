@@ -177,7 +177,8 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // Called at least once per step, evaluation batch or written file, and within those of a large model: also the sign of life.
+  // Called at least once per step, evaluation batch or written file, and within those of a large model: also the sign of life. The first time in a phase other
+  // than kStarting, before anything is computed in it: the step is then that of the checkpoint that is gone on from, or 0.
   virtual void OnProgress(const Progress& progress) = 0;
   // A checkpoint of all members lies, synced, in `file`. Older files of this run may be removed by the
   // callee.

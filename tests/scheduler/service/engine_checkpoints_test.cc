@@ -54,6 +54,60 @@ TEST_F(EngineCheckpointsTest, AnotherWorkerGoesOnFromTheCheckpoint) {
   EXPECT_EQ(Job(lease.jobs(0).id()).checkpoint_step, 20);
 }
 
+// Which builds and devices a result is of is told by where its attempts began.
+TEST_F(EngineCheckpointsTest, AnAttemptWhoseNewestCheckpointIsOfNoUseBeganWhereItsWorkerSays) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  worker.Sync();
+  for (const int step : {10, 20}) ASSERT_OK(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", step));
+  worker.GiveBack(lease);
+  const v1::Lease next = worker.Take();
+  worker.next().set_may_wait(true);
+  worker.Tell(next.attempt()).set_phase("starting");
+  worker.Call();
+  EXPECT_EQ(Attempt(next.attempt()).start_step, 20);
+
+  // A call that could be held open, of a worker that has nothing else to say.
+  worker.Tell(next.attempt()).set_phase("training");
+  worker.Tell(next.attempt()).set_step(10);
+  worker.Call();
+  EXPECT_EQ(Attempt(next.attempt()).start_step, 10);
+  EXPECT_EQ(Attempt(next.attempt()).step, 10);
+  EXPECT_EQ(engine_->board().Read().attempts.at(static_cast<int64_t>(next.attempt())).step, 10);
+
+  worker.Tell(next.attempt()).set_step(15);
+  worker.Call();
+  Advance(seconds(3));
+  EXPECT_EQ(Attempt(next.attempt()).start_step, 10);
+  EXPECT_EQ(Attempt(next.attempt()).step, 15);
+  RestartScheduler();
+  EXPECT_EQ(engine_->board().Read().attempts.at(static_cast<int64_t>(next.attempt())).step, 15);
+}
+
+TEST_F(EngineCheckpointsTest, WhereAnAttemptBeganIsOnDiskBeforeItsWorkerHasAnAnswer) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  worker.Sync();
+  ASSERT_OK(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 20));
+  worker.GiveBack(lease);
+  const v1::Lease next = worker.Take();
+  worker.Tell(next.attempt()).set_phase("starting");
+  worker.Sync();
+  worker.Tell(next.attempt()).set_phase("training");
+  disk_full_ = true;
+
+  const std::optional<absl::StatusOr<v1::SynchronizeResponse>> answer = worker.Call();
+
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_FALSE(answer->ok());
+  EXPECT_EQ(Attempt(next.attempt()).start_step, 20);
+  disk_full_ = false;
+  worker.Sync();
+  EXPECT_EQ(Attempt(next.attempt()).start_step, 0);
+}
+
 // As one that was killed does with the checkpoint that it finds at its next start.
 TEST_F(EngineCheckpointsTest, AWorkerThatStartedAnewHandsInACheckpointAndThenLosesItsAttempt) {
   Submit(Sweep("s", 1));

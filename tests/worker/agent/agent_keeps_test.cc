@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -120,6 +121,22 @@ TEST_F(AgentKeepsTest, GivesBackALeaseWhoseCheckpointDoesNotArrive) {
   const v1::AttemptReport report = scheduler_.WaitForReport(7);
   EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
   EXPECT_THAT(report.detail(), HasSubstr("404, says a proxy"));
+}
+
+TEST_F(AgentKeepsTest, SaysWhereItBeganBeforeItReportsAnAttemptWhoseCheckpointWasOfNoUse) {
+  AgentUnderTest agent(Options());
+  const std::string checkpoint = "bytes that are no checkpoint";
+  scheduler_.AddFile(checkpoint);
+  v1::Lease lease = LeaseOf(7, 3);
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_sha256(Sha256Of(checkpoint));
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_bytes(static_cast<double>(checkpoint.size()));
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_step(2);
+
+  scheduler_.Offer(lease);
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  const Seen seen = scheduler_.WaitFor("-", [](const Seen&) { return true; });
+  EXPECT_TRUE(std::ranges::any_of(seen.told, [](const v1::HeldAttempt& held) { return held.phase() == "training" && held.step() == 0; }));
 }
 
 TEST_F(AgentKeepsTest, GivesBackALeaseWhoseWeightsDoNotArrive) {

@@ -219,6 +219,10 @@ grpc::Status FakeScheduler::Synchronize(grpc::ServerContext* context, const v1::
   if (request->leaving()) ++seen_.goodbyes;
   for (const v1::HeldAttempt& held : request->held()) {
     seen_.points.insert(seen_.points.end(), held.points().begin(), held.points().end());
+    v1::HeldAttempt& kept = seen_.told.emplace_back();
+    kept.set_attempt(held.attempt());
+    kept.set_step(held.step());
+    kept.set_phase(held.phase());
     if (held.log().text().empty()) continue;
     seen_.logs.push_back(held.log());
     const auto asked = log_from_.find(held.attempt());

@@ -35,6 +35,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
     std::vector<v1::UploadHeader> uploads;
     std::vector<v1::UploadHeader> refused;  // RefuseUploads().
     std::vector<v1::ProgressPoint> points;  // Of held attempts.
+    std::vector<v1::HeldAttempt> told;      // Of all calls, without points and logs.
     std::vector<v1::AttemptLog> logs;       // The same, with text.
     // In order: "upload checkpoint 1", "report 1".
     std::vector<std::string> events;

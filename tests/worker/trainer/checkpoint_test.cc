@@ -206,6 +206,25 @@ TEST_F(CheckpointTest, MembersThatWereTestedOnOtherLengthsTrainNothingAnew) {
   EXPECT_TRUE(Bytes(result->weights) == expected_);
 }
 
+// The first that it says of another phase than the start.
+TEST_F(CheckpointTest, WhereItBeginsIsToldBeforeTheFirstUpdate) {
+  class Begin final : public RecordingObserver {
+   public:
+    void OnProgress(const Progress& progress) override {
+      if (step < 0 && progress.phase != Progress::Phase::kStarting) step = progress.step;
+      RecordingObserver::OnProgress(progress);
+    }
+    int step = -1;
+  };
+  for (const int from : {0, 4, 8}) {
+    if (from == 0) Use({"/nowhere/checkpoint.safetensors"});
+    else Use(from == 4 ? std::vector<std::filesystem::path>{"/nowhere/checkpoint.safetensors", older_} : std::vector<std::filesystem::path>{newer_, older_});
+    Begin observer;
+    EXPECT_EQ(ResumedFrom(observer), from);
+    EXPECT_EQ(observer.step, from);
+  }
+}
+
 TEST_F(CheckpointTest, AMissingFileIsSkipped) {
   Use({"/nowhere/checkpoint.safetensors", newer_});
 

@@ -1,0 +1,62 @@
+#include "worker/agent/attempt.h"
+
+#include <gtest/gtest.h>
+
+namespace longreach::agent {
+namespace {
+
+Attempt LeasedFrom(int step) {
+  Attempt attempt;
+  attempt.lease.set_attempt(7);
+  attempt.lease.add_jobs()->mutable_checkpoint()->set_step(step);
+  attempt.stage = Attempt::Stage::kTraining;
+  return attempt;
+}
+
+v1::PackProgress At(const std::string& phase, int step) {
+  v1::PackProgress progress;
+  progress.set_phase(phase);
+  progress.set_step(step);
+  return progress;
+}
+
+TEST(AttemptTest, OneThatBeganEarlierThanItsLeaseSaysTellsSoUntilACallWithItIsAnswered) {
+  Attempt attempt = LeasedFrom(20);
+  TakeProgress(At("starting", 0), attempt);
+  const v1::HeldAttempt before = HeldOf(attempt);
+  TakeProgress(At("training", 10), attempt);
+  TakeProgress(At("training", 25), attempt);
+  attempt.stage = Attempt::Stage::kHandingIn;
+
+  const v1::HeldAttempt held = HeldOf(attempt);
+  EXPECT_EQ(held.step(), 10);
+  EXPECT_EQ(held.phase(), "training");
+  NoteTold(before, attempt);
+  EXPECT_EQ(HeldOf(attempt).step(), 10) << "that call was sent before";
+
+  NoteTold(held, attempt);
+  EXPECT_FALSE(attempt.began_at.has_value());
+  EXPECT_EQ(HeldOf(attempt).step(), 25);
+  EXPECT_EQ(HeldOf(attempt).phase(), "uploading");
+}
+
+TEST(AttemptTest, OneThatBeganAnewTellsSo) {
+  Attempt attempt = LeasedFrom(20);
+
+  TakeProgress(At("training", 0), attempt);
+
+  EXPECT_EQ(attempt.began_at, 0);
+}
+
+TEST(AttemptTest, OneThatBeganWhereItsLeaseSaysHasNothingToTell) {
+  for (const char* phase : {"training", "evaluating"}) {
+    Attempt attempt = LeasedFrom(20);
+    TakeProgress(At("starting", 0), attempt);
+    TakeProgress(At(phase, 20), attempt);
+    EXPECT_FALSE(attempt.began_at.has_value()) << phase;
+    EXPECT_EQ(HeldOf(attempt).phase(), phase);
+  }
+}
+
+}  // namespace
+}  // namespace longreach::agent
