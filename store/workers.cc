@@ -74,7 +74,8 @@ absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db, std::chr
 }
 
 absl::StatusOr<std::vector<std::string>> WorkersOfLate(sql::Connection& db, std::chrono::microseconds before_last) {
-  return db.All<std::string>("SELECT id FROM workers WHERE seen_at >= (SELECT max(seen_at) FROM workers) - ? ORDER BY id", before_last.count());
+  return db.All<std::string>("SELECT id FROM workers WHERE seen_at >= (SELECT max(seen_at) FROM workers) - ? AND NOT (state = 'active' AND reason = ?) ORDER BY id",
+                             before_last.count(), kHasLeft);
 }
 
 absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerState state, std::string_view reason) {

@@ -13,6 +13,9 @@
 
 namespace longreach::store {
 
+// The reason of an active worker that has said goodbye.
+inline constexpr std::string_view kHasLeft = "it has left";
+
 struct WorkerRow {
   std::string id{};  // A UUID.
   std::string name{};
@@ -23,11 +26,13 @@ struct WorkerRow {
   int threads = 0;
   int pack_limit = 0;
   WorkerState state = WorkerState::kActive;  // Never kGone.
-  std::string reason{};  // Why it is not active; empty if it is.
+  std::string reason{};  // Why it is not active; empty if it is, or kHasLeft.
   // What its last attempts in a row failed on, as scheduler/core writes it; empty after a success.
   std::string recent_failures{};
   WallTime first_seen_at{};
   WallTime seen_at{};
+
+  bool HasLeft() const { return state == WorkerState::kActive && reason == kHasLeft; }
 };
 
 // Adds the worker or replaces all of its row but first_seen_at.
@@ -36,7 +41,7 @@ absl::StatusOr<std::optional<WorkerRow>> FindWorker(sql::Connection& db, std::st
 // Those that were seen at most so long before the last one that was, ascending by name, then id. Rows of workers stay for ever, as
 // attempts name them; where machines come and go, there are many.
 absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db, std::chrono::microseconds before_last);
-// The ids of the same, without their rows, which are long.
+// The ids of the same, without their rows, which are long, and of those that have not left.
 absl::StatusOr<std::vector<std::string>> WorkersOfLate(sql::Connection& db, std::chrono::microseconds before_last);
 absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerState state, std::string_view reason);
 absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures);

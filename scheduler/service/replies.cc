@@ -139,7 +139,7 @@ v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State&
   const bool awaited = live.awaited.contains(row.id);
   *worker.mutable_seen_at() = ToTimestamp(there == live.workers.end() ? row.seen_at : std::max(row.seen_at, there->second));
   if (there == live.workers.end()) {
-    if (row.reason.empty()) worker.set_reason(fmt::format("{}last heard of at {}", awaited ? "not heard of since the scheduler started; " : "", ReadableTime(row.seen_at)));
+    if (row.reason.empty() || row.HasLeft()) worker.set_reason(fmt::format("{}last heard of at {}", awaited ? "not heard of since the scheduler started; " : "", ReadableTime(row.seen_at)));
     if (!awaited) return worker;  // What it had it may have until its lease runs out, and does not work on.
   }
   if (const auto own = attempts.find(row.id); own != attempts.end()) {

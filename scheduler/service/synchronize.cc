@@ -30,9 +30,11 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
     return absl::AbortedError("a newer incarnation of this worker took over: this one must stop");
   }
   const bool restarted = before && before->incarnation != request.incarnation();
-  if (before && !restarted && before->abilities == json) return *before;
+  const bool is_back = before && before->HasLeft() && !request.leaving();
+  if (before && !restarted && !is_back && before->abilities == json) return *before;
 
   store::WorkerRow row = before.value_or(store::WorkerRow{});
+  if (row.HasLeft()) row.reason.clear();
   if (!before) row.first_seen_at = now;
   // A restart gives a worker that was put aside another chance; one that is drained stays so until someone says otherwise.
   if (restarted) row.recent_failures.clear();
@@ -252,6 +254,10 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   RETURN_IF_ERROR(leasing_.Lease(tx, *worker, failed, request.abilities(), room, now, answer, response, effects));
   const bool at_work = gets_work && (held.any_running || !response.leases().empty());
   if (worker->state != WorkerState::kActive && !at_work) response.set_refused(worker->reason);
+  // After a start of the scheduler nobody waits for it.
+  if (request.leaving() && request.held().empty() && worker->state == WorkerState::kActive) {
+    RETURN_IF_ERROR(store::SetWorkerState(tx, worker->id, worker->state, store::kHasLeft));
+  }
   decision.gave_up = leasing_.gave_up();
   decision.told = ToldBy(response);
   return absl::OkStatus();

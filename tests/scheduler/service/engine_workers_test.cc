@@ -102,6 +102,28 @@ TEST_F(EngineWorkersTest, WorkersThatWereGoneLongBeforeAreGoneAtOnce) {
   EXPECT_EQ(listed["there"].state(), "active");
 }
 
+TEST_F(EngineWorkersTest, WhoHasLeftIsNotAwaitedByTheNextSchedulerUnlessItComesBack) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  worker.Succeed(worker.Take());
+  worker.next().set_leaving(true);
+  worker.Sync();
+  EXPECT_EQ(Listed()["a"].state(), "gone");
+  RestartScheduler();
+  current_ = engine_.get();
+
+  EXPECT_EQ(Listed()["a"].state(), "gone");
+  EXPECT_THAT(Listed()["a"].reason(), StartsWith("last heard of at "));
+
+  worker.Restart();
+  worker.next().set_leaving(false);
+  worker.Sync();
+  EXPECT_EQ(Listed()["a"].state(), "active");
+  EXPECT_EQ(Listed()["a"].reason(), "");
+  RestartScheduler();
+  EXPECT_EQ(Listed()["a"].state(), "active");
+}
+
 TEST_F(EngineWorkersTest, WhereAStoreIsOnlyLookedAtNobodyIsAwaited) {
   Submit(Sweep("s", 1));
   TestWorker busy = Worker("busy");
