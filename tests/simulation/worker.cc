@@ -213,6 +213,10 @@ bool WorkerProcess::Take(const v1::Lease& lease) {
   held.steps = cluster_.universe.jobs[static_cast<size_t>(held.jobs[0])].steps;
   world().Count("lease taken");
   for (const v1::LeasedJob& job : lease.jobs()) {
+    // On a GPU bits depend on the pack: who goes on together has come there together.
+    if (job.checkpoint().sha256() != lease.jobs(0).checkpoint().sha256()) {
+      world().Violation(fmt::format("attempt {} goes on from checkpoints of two packs", lease.attempt()));
+    }
     const Job& spec = cluster_.universe.jobs[static_cast<size_t>(cluster_.universe.Find(job.id()))];
     if (job.inputs_size() != static_cast<int>(spec.sources.size())) world().Violation(fmt::format("job {} is leased without its inputs", spec.id));
     for (const v1::ResolvedInput& input : job.inputs()) {
