@@ -13,7 +13,7 @@ Attempt LeasedFrom(int step) {
   return attempt;
 }
 
-v1::PackProgress At(const std::string& phase, int step) {
+v1::PackProgress ProgressAt(const std::string& phase, int step) {
   v1::PackProgress progress;
   progress.set_phase(phase);
   progress.set_step(step);
@@ -22,10 +22,10 @@ v1::PackProgress At(const std::string& phase, int step) {
 
 TEST(AttemptTest, OneThatBeganEarlierThanItsLeaseSaysTellsSoUntilACallWithItIsAnswered) {
   Attempt attempt = LeasedFrom(20);
-  TakeProgress(At("starting", 0), attempt);
+  TakeProgress(ProgressAt("starting", 0), attempt);
   const v1::HeldAttempt before = HeldOf(attempt);
-  TakeProgress(At("training", 10), attempt);
-  TakeProgress(At("training", 25), attempt);
+  TakeProgress(ProgressAt("training", 10), attempt);
+  TakeProgress(ProgressAt("training", 25), attempt);
   attempt.stage = Attempt::Stage::kHandingIn;
 
   const v1::HeldAttempt held = HeldOf(attempt);
@@ -43,7 +43,7 @@ TEST(AttemptTest, OneThatBeganEarlierThanItsLeaseSaysTellsSoUntilACallWithItIsAn
 TEST(AttemptTest, OneThatBeganAnewTellsSo) {
   Attempt attempt = LeasedFrom(20);
 
-  TakeProgress(At("training", 0), attempt);
+  TakeProgress(ProgressAt("training", 0), attempt);
 
   EXPECT_EQ(attempt.began_at, 0);
 }
@@ -51,8 +51,8 @@ TEST(AttemptTest, OneThatBeganAnewTellsSo) {
 TEST(AttemptTest, OneThatBeganWhereItsLeaseSaysHasNothingToTell) {
   for (const char* phase : {"training", "evaluating"}) {
     Attempt attempt = LeasedFrom(20);
-    TakeProgress(At("starting", 0), attempt);
-    TakeProgress(At(phase, 20), attempt);
+    TakeProgress(ProgressAt("starting", 0), attempt);
+    TakeProgress(ProgressAt(phase, 20), attempt);
     EXPECT_FALSE(attempt.began_at.has_value()) << phase;
     EXPECT_EQ(HeldOf(attempt).phase(), phase);
   }
