@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 
 namespace longreach::agent {
@@ -16,39 +15,46 @@ class UsualTimes {
 
   // One part has ended, computed with so many threads.
   void Took(size_t phase, int threads, double seconds) {
+    // With an agent that watched it would have been taken for hung: both stood still, and it says nothing.
+    if (seconds > std::max(kWatched_s, kPatience * Of(phase, threads))) return;
     Timing& timing = timings_[std::max(threads, 1)][phase];
     timing.total_s += seconds;
-    ++timing.count;
+    timing.squares += seconds * seconds;
   }
 
-  // For what comes next with so many threads. That may be a step, a batch or a file, so the longest of the mean times counts. 0: of this phase nothing has
+  // For what comes next with so many threads. That may be a step, a batch or a file, so the longest of what is usual counts. 0: of this phase nothing has
   // ended yet.
   double Of(size_t phase, int threads) const {
-    if (MeanOf(phase, threads) == 0) return 0;
+    if (UsualOf(phase, threads) == 0) return 0;
     double usual_s = 0;
-    for (size_t i = 0; i < kPhases; ++i) usual_s = std::max(usual_s, MeanOf(i, threads));
+    for (size_t i = 0; i < kPhases; ++i) usual_s = std::max(usual_s, UsualOf(i, threads));
     return usual_s;
   }
 
  private:
+  // As HangWatch has them: of what nothing compares with, by the usual floor; and how many times the usual.
+  static constexpr double kWatched_s = 600, kPatience = 20;
+
   struct Timing {
     double total_s = 0;
-    int64_t count = 0;
+    double squares = 0;
+
+    // How long what is under way at any moment takes, in the mean, and not how long any part does: a layer takes a minute with a long prompt, and milliseconds
+    // with each of the hundreds of tokens that are the answer.
+    double usual_s() const { return total_s > 0 ? squares / total_s : 0; }
   };
 
   // Where none was timed with so many threads, what others took, and longer by as much as they had more: a pack that has one of 64 threads
   // from now on, since others have begun beside it, is slow and not hung.
-  double MeanOf(size_t phase, int threads) const {
+  double UsualOf(size_t phase, int threads) const {
     const int now = std::max(threads, 1);
-    double mean_s = 0;
+    double usual_s = 0;
     for (const auto& [then, timings] : timings_) {
-      const Timing& timing = timings[phase];
-      if (timing.count == 0) continue;
-      const double its_s = timing.total_s / static_cast<double>(timing.count);
-      if (then == now) return its_s;
-      mean_s = std::max(mean_s, its_s * std::max(1.0, static_cast<double>(then) / now));
+      const double its_s = timings[phase].usual_s();
+      if (then == now && its_s > 0) return its_s;
+      usual_s = std::max(usual_s, its_s * std::max(1.0, static_cast<double>(then) / now));
     }
-    return mean_s;
+    return usual_s;
   }
 
   std::map<int, std::array<Timing, kPhases>> timings_;  // By threads.

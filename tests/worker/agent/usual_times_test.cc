@@ -15,14 +15,48 @@ TEST(UsualTimesTest, OfAPhaseOfWhichNothingHasEndedNothingIsUsual) {
   EXPECT_EQ(times.Of(kBatches, 1), 0);
 }
 
-TEST(UsualTimesTest, TheLongestOfTheMeanTimesCounts) {
+TEST(UsualTimesTest, OfStepsAndFilesTheLongestCounts) {
   UsualTimes times;
-  times.Took(kSteps, 4, 1);
-  times.Took(kSteps, 4, 3);
-  times.Took(kFiles, 4, 10);
-  times.Took(kFiles, 4, 20);
+  for (int i = 0; i < 3; ++i) {
+    times.Took(kSteps, 4, 2);
+    times.Took(kFiles, 4, 16);
+  }
 
-  EXPECT_EQ(times.Of(kSteps, 4), 15);
+  EXPECT_EQ(times.Of(kSteps, 4), 16);
+}
+
+// Each of 22 layers with a prompt of many thousand tokens on a few threads, and then with 512 tokens one by one.
+TEST(UsualTimesTest, ManyShortPartsDoNotMakeALongOneOutOfTheCommon) {
+  UsualTimes times;
+  for (int i = 0; i < 22; ++i) times.Took(kBatches, 2, 100);
+  for (int i = 0; i < 22 * 512; ++i) times.Took(kBatches, 2, 0.005);
+
+  EXPECT_GT(times.Of(kBatches, 2), 90);
+}
+
+// A disk that stood still once.
+TEST(UsualTimesTest, AStallIsForgottenWithTheHours) {
+  UsualTimes times;
+  times.Took(kSteps, 2, 50);
+  EXPECT_EQ(times.Of(kSteps, 2), 50);
+
+  for (int i = 0; i < 10'000; ++i) times.Took(kSteps, 2, 1);
+
+  EXPECT_LT(times.Of(kSteps, 2), 1.5);
+}
+
+// As long as the process was stopped, with all of its machine.
+TEST(UsualTimesTest, WhatNobodyWatchedSaysNothing) {
+  UsualTimes times;
+  times.Took(kSteps, 2, 3600);
+  EXPECT_EQ(times.Of(kSteps, 2), 0);
+  times.Took(kSteps, 2, 1);
+  times.Took(kSteps, 2, 3600);
+  EXPECT_EQ(times.Of(kSteps, 2), 1);
+
+  times.Took(kFiles, 2, 100);
+  times.Took(kFiles, 2, 1500);
+  EXPECT_GT(times.Of(kFiles, 2), 1000) << "it is within its patience";
 }
 
 TEST(UsualTimesTest, WithFewerThreadsAllTakesLongerUntilItWasTimed) {
