@@ -26,7 +26,7 @@ inline constexpr std::string_view kStateToRun =
     "'waiting', 'queued')";
 
 // The split_group of a job that goes on from its newest checkpoint as the pack that made it, by the number that the scheduler gives such a pack (GroupOfBegun() in
-// scheduler/core). For statements whose outer table is `jobs` by that name.
+// scheduler/core); 0 where there is none. For statements whose outer table is `jobs` by that name.
 inline constexpr std::string_view kPackOfCheckpoint =
     "ifnull((SELECT -a.attempt FROM artifacts AS a WHERE a.job = jobs.num AND a.kind = 'checkpoint' ORDER BY a.step DESC, a.attempt DESC LIMIT 1), 0)";
 

@@ -163,9 +163,8 @@ absl::StatusOr<int64_t> FindOrAddPackKey(sql::Transaction& tx, std::string_view 
 }
 
 std::string RetryFailedWhere(std::string_view which) {
-  return fmt::format("UPDATE jobs SET failures = 0, losses = 0, failure = '', split_group = CASE WHEN checkpoint_step > 0 THEN {} ELSE 0 END, state = {} "
-                     "WHERE state = 'failed' AND {}",
-                     kPackOfCheckpoint, kStateToRun, which);
+  return fmt::format("UPDATE jobs SET failures = 0, losses = 0, failure = '', split_group = {}, state = {} WHERE state = 'failed' AND {}", kPackOfCheckpoint,
+                     kStateToRun, which);
 }
 
 absl::Status ExactlyOne(const absl::StatusOr<int>& changed, std::string_view what) {

@@ -325,7 +325,7 @@ absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoin
 // What goes on from a checkpoint goes on as the pack that made it: with no group, packs that are at the same step would be mixed anew here.
 absl::Status Merge::KeepPack(int64_t own) {
   static const std::string kSql =
-      fmt::format("UPDATE jobs SET split_group = {} WHERE num = ? AND checkpoint_step > 0 AND split_group <= 0 AND state <> 'leased'", kPackOfCheckpoint);
+      fmt::format("UPDATE jobs SET split_group = {} WHERE num = ? AND split_group <= 0 AND state <> 'leased'", kPackOfCheckpoint);
   return ours_.Run(kSql, own).status();
 }
 

@@ -82,7 +82,7 @@ absl::Status WriteRelease(sql::Transaction& tx, const store::JobRow& job, int64_
 // Of an attempt that ended without a result of the job, and is not split. One that made no checkpoint, as it may not even have begun, leaves its jobs with the pack that
 // made the one they have: that may have been a larger one, and go on as such elsewhere.
 absl::StatusOr<int64_t> GroupAfter(sql::Connection& db, const store::JobRow& job, int64_t attempt) {
-  if (job.checkpoint_step == 0) return job.split_group;
+  if (job.checkpoint_step == 0 && job.steps > 0) return job.split_group;  // Of a job that is only tested every checkpoint is at step 0.
   ASSIGN_OR_RETURN(const std::vector<store::ArtifactRow> checkpoints, store::CheckpointsOf(db, job.num));
   const bool made_the_newest = !checkpoints.empty() && checkpoints.front().attempt == attempt;
   return made_the_newest ? core::GroupOfBegun(Attempt{attempt}, job.split_group) : job.split_group;

@@ -198,6 +198,39 @@ TEST_F(EngineCheckpointsTest, APackThatIsInterruptedGoesOnAsItWas) {
   EXPECT_THAT(explained->reasons(), Not(Contains(HasSubstr("A pack with it failed"))));
 }
 
+TEST_F(EngineCheckpointsTest, APackThatIsOnlyTestedGoesOnAsItWasToo) {
+  v1::SweepSpec spec = Sweep("s", 4);
+  spec.mutable_training()->set_steps(0);
+  v1::Input& input = *spec.add_inputs();
+  input.set_name("weights");
+  input.set_artifact("weights");
+  input.mutable_from()->mutable_training()->set_steps(50);
+  Submit(spec);
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(4);
+  const v1::Lease makers = worker.Take();
+  ASSERT_EQ(makers.jobs_size(), 4);
+  for (const v1::LeasedJob& job : makers.jobs()) ASSERT_OK(Upload(job, static_cast<int64_t>(makers.attempt()), "a", "weights", 50));
+  worker.Succeed(makers);
+  worker.next().mutable_abilities()->set_pack_limit(2);
+  worker.next().set_free_slots(2);
+  const v1::SynchronizeResponse began = worker.Sync();
+  ASSERT_EQ(began.leases_size(), 2);
+  worker.next().set_free_slots(0);
+  worker.Sync();
+  for (const v1::Lease& lease : began.leases()) {
+    for (const v1::LeasedJob& job : lease.jobs()) ASSERT_OK(Upload(job, static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 0));
+    worker.GiveBack(lease);
+  }
+
+  worker.next().mutable_abilities()->set_pack_limit(4);
+  worker.next().set_free_slots(2);
+  const v1::SynchronizeResponse then = worker.Sync();
+
+  ASSERT_EQ(then.leases_size(), 2);
+  for (const v1::Lease& lease : then.leases()) EXPECT_EQ(lease.jobs_size(), 2);
+}
+
 TEST_F(EngineCheckpointsTest, APackOfWhichPartsWereLeasedForNothingGoesOnAsAWhole) {
   Submit(Sweep("s", 6));
   TestWorker worker = Worker("a");
