@@ -106,6 +106,23 @@ TEST_F(TrainTest, WritesCheckpointsAtTheirTimeAndGoesOnWhereNoneCanBeWritten) {
   EXPECT_EQ(observer.checkpoint_steps[5], 6);
 }
 
+// On a slow disk each of the things that come first may take minutes, and silence is taken for a hang.
+TEST_F(TrainTest, GivesSignsOfLifeBetweenWhatItDoesBeforeTheFirstUpdate) {
+  class Signs final : public RecordingObserver {
+   public:
+    void OnProgress(const Progress& progress) override {
+      signs += progress.phase == Progress::Phase::kStarting;
+      RecordingObserver::OnProgress(progress);
+    }
+    int signs = 0;
+  };
+  Signs observer;
+
+  ASSERT_TRUE(Train(Request(SmallSettings("even_pairs", "rope", false), 1, "a"), observer).ok());
+
+  EXPECT_GE(observer.signs, 4);  // The begin, and behind problem, engine and parameters.
+}
+
 TEST_F(TrainTest, WritesACheckpointOnceMoreWhereRoomCouldBeMade) {
   for (const bool makes_room : {false, true}) {
     PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, makes_room ? "room" : "none");
