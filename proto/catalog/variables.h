@@ -13,14 +13,14 @@ inline constexpr std::string_view kVariables[] = {
     "BIN",                 // Where tests and benchmarks find the programs.
     "CA",                  // Client and worker.
     "CERTIFICATE",         // The same.
-    "CLIENT",              // deploy/slurm.
+    "CLIENT",              // deploy/slurm, deploy/kubernetes.
     "CLIENT_CA",           // Scheduler.
     "COLOR",               // Client.
     "CONTEXT",             // Client.
     "CUDA",                // make, and what sets a machine up.
     "DATA",                // Worker.
     "EVENT",               // Given to a --notify program.
-    "HIRE_NAME",           // deploy/slurm.
+    "HIRE_NAME",           // deploy/slurm, deploy/kubernetes.
     "KEY",                 // Client and worker.
     "LIBTORCH",            // make.
     "LISTEN",              // Scheduler.

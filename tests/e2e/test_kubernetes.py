@@ -1,0 +1,165 @@
+"""deploy/kubernetes without a cluster: hire.sh with stand-ins for its programs, which say what there is and note what they are asked; and the real programs with the
+arguments that the manifests have."""
+import re
+
+import pytest
+
+import harness
+from harness import BIN, ROOT, Process, query, run, run_cli
+from security import Certificates
+
+FOLDER = ROOT / "deploy/kubernetes"
+HIRE, WORKER, SCHEDULER = FOLDER / "hire.sh", FOLDER / "worker.yaml", FOLDER / "scheduler.yaml"
+COLUMNS = "id,name,state,device,threads,pack_limit,seen_at,running,reason"
+
+
+def stand_in(home, program, script):
+    file = home.path / "bin" / program
+    file.write_text(f'#!/bin/sh\necho "{program} $*" >> "{home.path}/asked"\n{script}\n')
+    file.chmod(0o755)
+
+
+def hire(home, *arguments, waiting="4", workers=(), jobs=(), **environment):
+    """With the client on the PATH. Of `workers`, name, state and what it does; of `jobs`, name and what has become of it."""
+    (home.path / "bin").mkdir(exist_ok=True)
+    (home.path / "asked").write_text("")
+    (home.path / "made").write_text("")
+    (home.path / "workers.csv").write_text("\n".join([COLUMNS, *(f'1f3a,{name},{state},"AMD EPYC, AVX-512",1,16,now,{does},' for name, state, does in workers)]) + "\n")
+    (home.path / "jobs").write_text("".join(f"{job}\n" for job in jobs))
+    stand_in(home, "longreach", f'case "$*" in *--waiting*) echo "{waiting}" ;; *) cat "{home.path}/workers.csv" ;; esac')
+    stand_in(home, "kubectl", f'case "$1" in get) cat "{home.path}/jobs" ;; create) cat > "{home.path}/made" ;; esac')
+    settings = {"PATH": f"{home.path / 'bin'}:/usr/bin:/bin", **environment}
+    return run(home, "env", *(f"{name}={value}" for name, value in settings.items()), HIRE, *arguments)
+
+
+def asked(home, program):
+    return [line for line in (home.path / "asked").read_text().splitlines() if line.split()[0] == program]
+
+
+def made(home):
+    """The manifests that kubectl was given."""
+    return [text.strip() for text in (home.path / "made").read_text().split("\n---\n") if text.strip()]
+
+
+def copy(home, old, new):
+    """A manifest of the user's own."""
+    text = WORKER.read_text()
+    assert old in text
+    file = home.path / "mine.yaml"
+    file.write_text(text.replace(old, new))
+    return file
+
+
+def test_a_job_is_made_for_each_pack_that_waits(home):
+    hired = hire(home, "9", WORKER, "--namespace", "research")
+
+    assert hired.code == 0 and hired.err == "", hired
+    assert hired.out == "4 packs wait, 0 of 9 workers are there or on their way: 4 more\n"
+    assert made(home) == [WORKER.read_text().strip()] * 4
+    assert asked(home, "longreach") == ["longreach workers --waiting -o table", "longreach workers -o csv"]
+    get, create = asked(home, "kubectl")
+    assert get.startswith("kubectl get jobs --namespace research --selector app=longreach-worker --output jsonpath=")
+    assert create == "kubectl create --namespace research --filename - --output name"
+
+
+def test_a_worker_that_takes_several_packs_counts_for_so_many(home):
+    mine = copy(home, "- --device=cpu\n", "- --device=cuda\n            - --packs=3  # Of nine jobs each.\n")
+    assert ": 2 more" in hire(home, "9", mine).out
+    assert made(home) == [mine.read_text().strip()] * 2
+
+
+def test_those_that_are_on_their_way_are_counted_and_there_are_never_more_than_asked_for(home):
+    # Of the second no worker has come yet; the third has left, and its worker, which is gone, counts no more.
+    jobs = ["longreach-worker-a ", "longreach-worker-b ", "longreach-worker-c SuccessCriteriaMet Complete"]
+    workers = [("longreach-worker-a", "active", "table-1"), ("longreach-worker-c", "gone", ""), ("other", "active", "")]
+    for most, more in (("9", "3"), ("4", "2"), ("2", None)):
+        hired = hire(home, most, WORKER, jobs=jobs, workers=workers)
+        assert hired.code == 0 and hired.err == "", hired
+        assert hired.out == (f"4 packs wait, 2 of {most} workers are there or on their way: {more} more\n" if more else "")
+        assert len(made(home)) == int(more or 0)
+
+
+def test_none_is_made_where_nothing_waits_or_one_that_is_there_has_nothing_to_do(home):
+    assert hire(home, "9", WORKER, waiting="0").out == "" and asked(home, "kubectl") == []
+    hired = hire(home, "9", WORKER, jobs=["longreach-worker-a "], workers=[("longreach-worker-a", "active", "")])
+    assert hired.code == 0 and hired.out == "" and "the worker longreach-worker-a does nothing" in hired.err, hired
+    assert made(home) == []
+    # One that is gone, or gets no work, is none of those.
+    for state in ("gone", "draining"):
+        assert ": 4 more" in hire(home, "9", WORKER, jobs=["longreach-worker-a "], workers=[("longreach-worker-a", state, "")]).out, state
+
+
+def test_workers_that_cannot_start_are_not_made_for_ever(home):
+    jobs = ["longreach-worker-a FailureTarget Failed", "longreach-worker-b Failed"]
+    assert ": 3 more" in hire(home, "3", WORKER, jobs=jobs).out, "as many as may be there have not failed"
+    hired = hire(home, "2", WORKER, jobs=jobs)
+    assert hired.code == 0 and hired.out == "" and "'kubectl logs job/longreach-worker-b' says why" in hired.err, hired
+    assert made(home) == []
+
+
+def test_the_workers_of_another_scheduler_have_another_label(home):
+    mine = copy(home, "app: longreach-worker", "app: theirs")
+    refused = hire(home, "9", mine)
+    assert refused.code == 2 and "does not have the label 'app: longreach-worker'" in refused.err, refused
+    assert asked(home, "longreach") == []
+    assert ": 4 more" in hire(home, "9", mine, LONGREACH_HIRE_NAME="theirs").out
+    assert "--selector app=theirs " in asked(home, "kubectl")[0]
+
+
+@pytest.mark.parametrize("arguments, said", [([], "'' is no number"), (["0", WORKER], "'0' is no number"), (["4"], "'' cannot be read"), (["4", "nowhere"], "'nowhere' cannot be read")],
+                         ids=["none", "zero", "no manifest", "another file"])
+def test_what_is_no_number_of_workers_or_no_manifest_is_refused(home, arguments, said):
+    refused = hire(home, *arguments)
+    assert refused.code == 2 and said in refused.err, refused
+    assert asked(home, "longreach") == []
+
+
+def test_what_is_no_answer_makes_nothing(home):
+    refused = hire(home, "4", WORKER, waiting="many")
+    assert refused.code == 2 and "'many' is no number of packs" in refused.err, refused
+    many = hire(home, "4", copy(home, "- --device=cpu\n", "- --packs=65\n"))
+    assert many.code == 2 and "--packs 65" in many.err, many
+    assert made(home) == []
+
+
+def arguments_of(manifest, **replaced):
+    """What the manifest's container is started with."""
+    text = manifest.read_text()
+    command = re.search(r"command: \[(.*)\]", text)[1].split(", ")
+    arguments = re.findall(r"^ +- (--\S+)$", re.search(r"args:\n((?: +- --\S+\n)+)", text)[1], re.MULTILINE)
+    assert len(arguments) > 3
+    for old, new in replaced.items():
+        old = {"certs": "/certs/", "store": "/store/", "state": "/state/", "listen": "0.0.0.0:7070", "scheduler": "longreach-scheduler:7070", "job": "$(JOB)"}[old]
+        assert any(old in argument for argument in arguments), old
+        arguments = [argument.replace(old, str(new)) for argument in arguments]
+    return [BIN / command[0], *command[1:], *arguments]
+
+
+@pytest.mark.parametrize("manifest", [WORKER, SCHEDULER], ids=["worker", "scheduler"])
+def test_the_programs_get_no_variables_of_services_and_read_keys_that_are_not_everybodys(manifest):
+    text = manifest.read_text()
+    assert "enableServiceLinks: false" in text and "defaultMode: 0440" in text and "fsGroup: 970" in text
+    assert f"useradd --system --uid {re.search(r'runAsUser: (.*)', text)[1]} " in (ROOT / f"deploy/container/{manifest.stem}.Containerfile").read_text()
+
+
+@harness.needs_worker
+def test_the_manifests_start_a_scheduler_and_a_worker_that_leaves_when_there_is_no_work(home):
+    certificates = Certificates(home)
+    scheduler = Process(home, "scheduler", arguments_of(SCHEDULER, certs=f"{certificates.folder}/", store=f"{home.path}/", listen="localhost:0"))
+    line = scheduler.next_line()
+    assert line is not None and line.startswith("listening on "), f"{line}\n{scheduler.log()}"
+    address = line.removeprefix("listening on ")
+    client = ["--scheduler", address, *certificates.flags("client")]
+    submitted = run_cli(home, "submit", "noop", "--set", "seed=0..9", *client)
+    assert submitted.code == 0, submitted
+    assert run_cli(home, "workers", "--waiting", *client).out.strip() != "0"
+
+    worker = arguments_of(WORKER, certs=f"{certificates.folder}/", state=f"{home.path}/", scheduler=address, job="longreach-worker-a")
+    started = Process(home, "worker", [*(argument for argument in worker if not str(argument).startswith("--leave-when-idle")), "--leave-when-idle=0"])
+
+    assert started.wait() == 0, home.logs()
+    store = home.path / "longreach.db"
+    assert query(store, "SELECT DISTINCT state FROM jobs") == [("succeeded",)]
+    assert query(store, "SELECT name FROM workers") == [("longreach-worker-a",)]
+    assert scheduler.stop() == 0
+    harness.check_ledger(home, store)
