@@ -90,6 +90,8 @@ kibibytes() {
 pack() {
   local name=$1 tree=$work/$1 architecture
   architecture=$(dpkg --print-architecture)
+  # What it is made of, for whoever looks for known weaknesses.
+  python3 "$root/deploy/sbom.py" "$name" "$version" "$tree/$prefix" ${site:+"$site"} >"$tree/usr/share/doc/$name/$name.spdx.json"
   cat >"$tree/DEBIAN/control" <<CONTROL
 Package: $name
 Version: $version

@@ -1,5 +1,6 @@
 """deploy/deb.sh: Debian packages of the programs, with all that they need but what they depend on."""
 import gzip
+import json
 import os
 import re
 import subprocess
@@ -41,6 +42,19 @@ def test_there_is_one_of_each_and_none_of_an_older_version(packages):
     assert len({field(file, "Version") for file in packages.values()}) == 1
     for file in packages.values():
         assert re.fullmatch(r"\d+\.\d+\.\d+(~git\d{14}\.[0-9a-f]{12}(\+changed)?)?", field(file, "Version"))
+
+
+def test_each_says_what_it_is_made_of(packages, installed):
+    for name, file in packages.items():
+        bill = json.loads((installed / f"usr/share/doc/{name}/{name}.spdx.json").read_text())
+        versions = {package["name"]: package["versionInfo"] for package in bill["packages"]}
+        assert versions[name] == field(file, "Version")
+        depends = {re.split(r"[ (]", one.strip())[0] for one in field(file, "Depends").split(",")} - set(packages)
+        assert depends and depends <= set(versions), name
+        assert ("torch" in versions or "LibTorch" in versions) == (name == "longreach-worker")
+        if "torch" in versions:
+            pinned = re.search(r"^torch==(\S+)", (ROOT / "deploy/requirements/cpu.txt").read_text(), re.MULTILINE)[1]
+            assert versions["torch"].split("+")[0] == pinned
 
 
 def test_they_depend_on_what_their_programs_load(packages, installed):

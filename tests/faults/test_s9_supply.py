@@ -1,8 +1,10 @@
 """S9: what the programs are made of is named, pinned and known."""
 import hashlib
+import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -102,3 +104,73 @@ def test_the_same_packages_twice(fault, tmp_path):
         hashes.append({file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in (tmp_path / name).iterdir()})
     assert hashes[0] == hashes[1] and len(hashes[0]) == (2 if HAS_WORKER else 1)
     fault.reached(f"{len(hashes[0])} packages of one build, packed twice in other places, time zones and locales: the same bytes")
+
+
+@pytest.mark.fault("S9", aim="a bill of materials that names every library")
+def test_what_a_package_is_made_of_is_told_with_it(fault, tmp_path):
+    told = []
+    for folder in ("first", "second"):
+        tree = tmp_path / folder / "opt"
+        (tree / "bin").mkdir(parents=True)
+        for program in ("longreach", "longreach-scheduler"):
+            shutil.copy(BIN / program, tree / "bin")
+        made = subprocess.run([ROOT / "deploy/sbom.py", "longreach", "1.2.3~x", tree], capture_output=True, text=True, env={**os.environ, "SOURCE_DATE_EPOCH": "1764000000"})
+        assert made.returncode == 0, made.stderr
+        told.append(made.stdout)
+    assert told[0] == told[1], "in another place it is the same"
+    bill = json.loads(told[0])
+    assert bill["spdxVersion"] == "SPDX-2.3" and bill["creationInfo"]["created"] == "2025-11-24T16:00:00Z"
+
+    by_id = {package["SPDXID"]: package for package in bill["packages"]}
+    assert len(by_id) == len(bill["packages"]), "no id stands for two"
+    related = {}
+    for relation in bill["relationships"]:
+        assert {relation["spdxElementId"], relation["relatedSpdxElement"]} <= {*by_id, bill["SPDXID"]}
+        other = relation["spdxElementId"] if relation["relationshipType"] == "BUILD_DEPENDENCY_OF" else relation["relatedSpdxElement"]
+        related.setdefault(relation["relationshipType"], {})[by_id[other]["name"]] = by_id[other]["versionInfo"]
+    assert related["DESCRIBES"] == {"longreach": "1.2.3~x"}
+    loaded = {path for program in ("longreach", "longreach-scheduler") for path in libraries(BIN / program).values()}
+    needed = set(owners_of(loaded).values())
+    assert needed and needed <= set(related["DYNAMIC_LINK"]), "every library has its package"
+    assert {"libboost-dev", "libcli11-dev", "nlohmann-json3-dev"} <= set(related["BUILD_DEPENDENCY_OF"])
+    for name, version in {**related["DYNAMIC_LINK"], **related["BUILD_DEPENDENCY_OF"]}.items():
+        installed = subprocess.run(["dpkg-query", "-W", "-f", "${Version}\n", name], capture_output=True, text=True, check=True).stdout.splitlines()
+        assert version in installed, name
+    fault.reached(f"{len(related['DYNAMIC_LINK'])} packages of libraries and {len(related['BUILD_DEPENDENCY_OF'])} of headers, each with its version")
+
+
+def bill_of(tree, *site):
+    return subprocess.run([ROOT / "deploy/sbom.py", "longreach", "1", tree, *site], capture_output=True, text=True)
+
+
+def test_a_library_that_no_package_has_is_told_of_or_refused(tmp_path):
+    (tmp_path / "bin").mkdir()
+    refused = bill_of(tmp_path)
+    assert refused.returncode == 1 and "there are no programs in" in refused.stderr and refused.stdout == ""
+
+    def link(name, *options, text="int main(void) { return 0; }"):
+        subprocess.run(["gcc", "-o", tmp_path / name, "-x", "c", "-", *options], input=text, text=True, check=True)
+
+    (tmp_path / "lib").mkdir()
+    link("lib/libours.so", "-shared", text="")
+    link("bin/worker", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN/../lib", f"-L{tmp_path}/lib", "-lours")
+
+    def kinds(*site, where=tmp_path):
+        made = bill_of(where, *site)
+        assert made.returncode == 0, made.stderr
+        bill = json.loads(made.stdout)
+        names = {package["SPDXID"]: (package["name"], package["versionInfo"]) for package in bill["packages"]}
+        return {(relation["relationshipType"], *names[relation["relatedSpdxElement"]]) for relation in bill["relationships"]}
+
+    # What lies beside the programs is LibTorch's, of the wheels where there are such.
+    assert ("CONTAINS", "LibTorch", "unknown") in kinds()
+    (tmp_path / "site/torch-2.11.0.dist-info").mkdir(parents=True)
+    assert {found for found in kinds(tmp_path / "site") if found[0] == "CONTAINS"} == {("CONTAINS", "torch", "2.11.0")}
+    # Of neither: at least its name is told; and one that is not found is none that could be told of.
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tmp_path / "bin").rename(tree / "bin")
+    refused = bill_of(tree)
+    assert refused.returncode == 1 and "does not find libours.so" in refused.stderr and refused.stdout == ""
+    link("tree/bin/worker", "-Wl,--no-as-needed", f"-Wl,-rpath,{tmp_path}/lib", f"-L{tmp_path}/lib", "-lours")
+    assert ("DYNAMIC_LINK", "libours.so", "unknown") in kinds(where=tree)
