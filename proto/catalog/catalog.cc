@@ -33,7 +33,7 @@ constexpr DataTask kDataTasks[] = {
 };
 
 constexpr Encoding kEncodings[] = {
-#define X(name, label, positions, traits, revision) {#name, label, positions, traits, revision},
+#define X(name, label, positions, traits, trained, revision) {#name, label, positions, traits, revision},
 #include "proto/catalog/encodings.def"
 #undef X
 };

@@ -312,10 +312,12 @@ absl::Status CheckWeightsInput(const v1::Input& input, const v1::JobSpec& maker,
 
 int64_t EncodingParameters(const v1::JobSpec& job) {
   const v1::Model& model = job.model();
-  const int64_t d = model.embedding_dim();
-  if (job.encoding() == "relative") return model.layers() * (d * d + 2 * d);
-  if (IsKerple(job.encoding())) return 2 * model.heads() * (model.kerple_shared() ? 1 : model.layers());
-  if (job.encoding() == "learned") return d * model.learned_rows();
+  const int64_t layers = model.layers(), width = model.embedding_dim(), heads = model.heads(), learned_rows = model.learned_rows();
+  const int64_t kerple_sets = model.kerple_shared() ? 1 : layers;
+#define X(name, label, positions, traits, trained, revision) \
+  if (job.encoding() == #name) return trained;
+#include "proto/catalog/encodings.def"
+#undef X
   return 0;
 }
 

@@ -51,6 +51,16 @@ std::vector<Variant> AllVariants() {
   return variants;
 }
 
+int64_t CountedByTheCatalog(const PackSettings& settings) {
+  const int64_t layers = settings.model.layers, width = settings.model.embedding_dim, heads = settings.model.heads;
+  const int64_t learned_rows = settings.model.learned_rows, kerple_sets = settings.model.kerple_shared ? 1 : layers;
+#define X(name, label, positions, traits, trained, revision) \
+  if (settings.encoding == #name) return trained;
+#include "proto/catalog/encodings.def"
+#undef X
+  return -1;
+}
+
 class EncodingContractTest : public ::testing::TestWithParam<Variant> {
  protected:
   PackSettings Settings() const { return SmallSettings(GetParam().encoding, GetParam().randomized); }
@@ -63,6 +73,18 @@ TEST_P(EncodingContractTest, TheCatalogSaysOfItWhatItDoes) {
   EXPECT_EQ(encoding.Trained(), known.Has(catalog::kTrained));
   EXPECT_EQ(encoding.Use() == PositionUse::kDistances, known.Has(catalog::kOfDistance));
   EXPECT_EQ(encoding.Use() == PositionUse::kRotation, known.Has(catalog::kEvenHeads));
+}
+
+// The scheduler counts by the catalog what jobs cost, and whether weights of one fit into another.
+TEST_P(EncodingContractTest, TheCatalogCountsTheNumbersThatItTrains) {
+  PackSettings settings = Settings();
+  for (const bool shared : {false, true}) {
+    settings.model.kerple_shared = shared;
+    const std::unique_ptr<Model> model = MakeModel(settings);
+    int64_t declared = 0;
+    for (const Parameter& parameter : model->EncodingParameters()) declared += parameter.size;
+    EXPECT_EQ(declared, CountedByTheCatalog(settings)) << "shared: " << shared;
+  }
 }
 
 TEST_P(EncodingContractTest, MembersInOneBatchedProductAgreeWithMembersAlone) {
