@@ -28,7 +28,7 @@ struct InSweep {
 // In one of these sweeps, which wants it.
 absl::StatusOr<std::optional<InSweep>> PlaceIn(sql::Connection& db, int64_t job, const std::set<int64_t>& sweeps) {
   if (sweeps.empty()) return std::nullopt;
-  static const std::string kSql = fmt::format("SELECT sj.sweep, sj.role, sj.position FROM sweep_jobs AS sj WHERE sj.job = ? AND {}", NotGivenUp("sj"));
+  static const std::string kSql = fmt::format("SELECT sj.sweep, sj.role, sj.position FROM sweep_jobs AS sj WHERE sj.job = ? AND {} ORDER BY sj.sweep", NotGivenUp("sj"));
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, job));
   while (rows.Next()) {
     const auto sweep = rows.Get<int64_t>(0);
@@ -140,7 +140,7 @@ class Search {
 // `which`: a condition on the row `sj` of sweep_jobs.
 absl::StatusOr<std::set<int64_t>> SweepsWith(sql::Connection& db, int64_t job, std::string_view which) {
   ASSIGN_OR_RETURN(const std::vector<int64_t> sweeps,
-                   db.All<int64_t>(fmt::format("SELECT sj.sweep FROM sweep_jobs AS sj WHERE sj.job = ? AND {}", which), job));
+                   db.All<int64_t>(fmt::format("SELECT sj.sweep FROM sweep_jobs AS sj WHERE sj.job = ? AND {} ORDER BY sj.sweep", which), job));
   return std::set<int64_t>(sweeps.begin(), sweeps.end());
 }
 

@@ -7,6 +7,7 @@
 #include "client/commands/command.h"
 #include "client/errors.h"
 #include "client/new_file.h"
+#include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
 #include "proto/manual/man_page.h"
@@ -82,10 +83,13 @@ class ReferenceCommand final : public Command {
   }
   absl::StatusOr<int> Run(Session& session) override {
     const std::unique_ptr<AppTree> tree = BuildApp();
-    if (man_folder_.empty()) {
-      session.out() << Reference(tree->root);
-    } else {
+    if (!man_folder_.empty()) {
       RETURN_IF_ERROR(WriteManPages(man_folder_, tree->root));
+      if (session.json()) session.out() << JsonDocument({{"folder", JsonText(man_folder_)}});
+    } else if (session.json()) {
+      session.out() << JsonDocument({{"markdown", JsonText(Reference(tree->root))}});
+    } else {
+      session.out() << Reference(tree->root);
     }
     return kDone;
   }

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,25 @@ TEST(JsonOfMessagesTest, EveryMessageIsWrittenAsProtobufWritesIt) {
     }
   }
   EXPECT_GE(compared, 80);
+}
+
+// A number of 64 bits is written as text, and whoever reads it would add up texts.
+void ExpectNumbersToBeNumbers(const Descriptor& type, std::set<const Descriptor*>& seen) {
+  if (type.file()->package() == "google.protobuf" || !seen.insert(&type).second) return;  // A time is a text by itself.
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    EXPECT_NE(field.cpp_type(), FieldDescriptor::CPPTYPE_INT64) << field.full_name();
+    EXPECT_NE(field.cpp_type(), FieldDescriptor::CPPTYPE_UINT64) << field.full_name();
+    if (field.message_type() != nullptr) ExpectNumbersToBeNumbers(*field.message_type(), seen);
+  }
+}
+
+TEST(JsonOfMessagesTest, NoAnswerToAClientHasNumbersThatAreWrittenAsText) {
+  const google::protobuf::ServiceDescriptor* service = v1::Job::descriptor()->file()->FindServiceByName("Longreach");
+  ASSERT_NE(service, nullptr);
+  std::set<const Descriptor*> seen;
+  for (int i = 0; i < service->method_count(); ++i) ExpectNumbersToBeNumbers(*service->method(i)->output_type(), seen);
+  EXPECT_GE(seen.size(), 40u);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <sys/stat.h>
 
@@ -36,6 +37,20 @@ TEST(ManualPagesTest, ThereIsOneOfTheProgramAndOneOfEveryCommandThatTheOverviewN
     if (!entry.make()->Info().hidden) expected.insert("longreach-" + std::string(entry.name) + ".1");
   }
   EXPECT_EQ(NamesIn(pages), expected);
+}
+
+TEST(ReferenceTest, AsJsonItIsTheSameText) {
+  const Outcome text = RunCommandLine({"reference"});
+  const Outcome json = RunCommandLine({"reference", "-o", "json"});
+
+  ASSERT_EQ(json.code, kDone) << json.err;
+  const nlohmann::json answer = nlohmann::json::parse(json.out);
+  EXPECT_EQ(answer.at("schema"), "longreach/v1");
+  EXPECT_EQ(answer.at("markdown"), text.out);
+
+  const TempFolder folder;
+  const Outcome pages = RunCommandLine({"reference", "--man", folder.path().string(), "-o", "json"});
+  EXPECT_EQ(nlohmann::json::parse(pages.out).at("folder"), folder.path().string());
 }
 
 TEST(ManualPagesTest, NewOnesTakeThePlaceOfOldOnes) {
