@@ -3,7 +3,7 @@
 //   Waiting --MakeReady--> Queued --Grant--> Leased --Succeed--> Succeeded
 //   Leased --Fail, Lose, GiveBack--> Queued     Leased --Fail, Lose, none left; Refuse--> Failed
 //   Waiting, Queued --FailInput--> Failed       Failed --Retry--> Queued or Waiting
-//   any but Succeeded --Cancel--> Cancelled --Revive--> Queued or Waiting
+//   Waiting, Queued, Leased --Cancel--> Cancelled --Revive--> Queued or Waiting
 //
 // All return FAILED_PRECONDITION when the state does not admit the event, but for what an attempt reports: there
 // ABORTED says that the attempt does not hold the job's lease (any more).
