@@ -1,4 +1,5 @@
 // The tasks of the Chomsky hierarchy, which make their own data (worker/trainer/tasks).
+#include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/problems/problem.h"
 
 namespace longreach::trainer {
@@ -29,6 +30,6 @@ class Algorithmic final : public Problem {
 
 }  // namespace
 
-std::unique_ptr<Problem> MakeAlgorithmic(const PackSettings& settings) { return std::make_unique<Algorithmic>(settings); }
+absl::StatusOr<std::unique_ptr<Problem>> MakeAlgorithmic(const PackSettings& settings, const DataSource* /*data*/) { return std::make_unique<Algorithmic>(settings); }
 
 }  // namespace longreach::trainer

@@ -261,13 +261,13 @@ double ImagesFlops(const PackSettings& settings, int length) {
 
 constexpr ExperimentKind kKinds[] = {
     {.name = "algorithmic", .causal = false, .needs_data = false, .large = false, .schedules_learning_rate = false,
-     .Tape = AlgorithmicTape, .Validate = ValidateAlgorithmic, .ForwardFlops = AlgorithmicFlops},
+     .Tape = AlgorithmicTape, .Validate = ValidateAlgorithmic, .ForwardFlops = AlgorithmicFlops, .Make = MakeAlgorithmic},
     {.name = "images", .causal = false, .needs_data = true, .large = false, .schedules_learning_rate = false,
-     .Tape = ImagesTape, .Validate = ValidateImages, .ForwardFlops = ImagesFlops},
+     .Tape = ImagesTape, .Validate = ValidateImages, .ForwardFlops = ImagesFlops, .Make = MakeImages},
     {.name = "language", .causal = true, .needs_data = true, .large = false, .schedules_learning_rate = false,
-     .Tape = LanguageTape, .Validate = ValidateDataTask, .ForwardFlops = LanguageFlops},
+     .Tape = LanguageTape, .Validate = ValidateDataTask, .ForwardFlops = LanguageFlops, .Make = MakeLanguage},
     {.name = "llama", .causal = true, .needs_data = true, .large = true, .schedules_learning_rate = true,
-     .Tape = LanguageTape, .Validate = ValidateLlama, .ForwardFlops = LlamaFlops},
+     .Tape = LanguageTape, .Validate = ValidateLlama, .ForwardFlops = LlamaFlops, .Make = MakeLlama},
 };
 
 }  // namespace

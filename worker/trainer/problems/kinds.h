@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -9,6 +10,8 @@
 #include "worker/trainer/train.h"
 
 namespace longreach::trainer {
+
+class Problem;
 
 struct ExperimentKind {
   std::string_view name;
@@ -25,7 +28,15 @@ struct ExperimentKind {
   // What is refused of a task, a length and whatever the kind alone knows.
   absl::Status (*Validate)(const PackSettings& settings);
   double (*ForwardFlops)(const PackSettings& settings, int length);
+  // What it is trained and tested on (problem.h). The settings have been validated; `data` is null for a stand-in. Errors as of MakeProblem().
+  absl::StatusOr<std::unique_ptr<Problem>> (*Make)(const PackSettings& settings, const DataSource* data);
 };
+
+// Each in a file of its own.
+absl::StatusOr<std::unique_ptr<Problem>> MakeAlgorithmic(const PackSettings& settings, const DataSource* data);
+absl::StatusOr<std::unique_ptr<Problem>> MakeImages(const PackSettings& settings, const DataSource* data);
+absl::StatusOr<std::unique_ptr<Problem>> MakeLanguage(const PackSettings& settings, const DataSource* data);
+absl::StatusOr<std::unique_ptr<Problem>> MakeLlama(const PackSettings& settings, const DataSource* data);
 
 // Ascending by name.
 std::span<const ExperimentKind> ExperimentKinds();

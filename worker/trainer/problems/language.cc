@@ -8,6 +8,7 @@
 
 #include "proto/base/text.h"
 #include "worker/trainer/engine/batch.h"
+#include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/problems/text_splits.h"
 #include "worker/trainer/random/random_stream.h"

@@ -12,6 +12,7 @@
 #include "proto/base/text.h"
 #include "worker/trainer/engine/batch.h"
 #include "worker/trainer/llama/windows.h"
+#include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/problems/llama_texts.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/problems/yarn_tests.h"

@@ -2,16 +2,16 @@
 
 #include "worker/data/data_folder.h"
 #include "worker/trainer/caught.h"
+#include "worker/trainer/problems/kinds.h"
 
 namespace longreach::trainer {
 
 namespace {
 
 absl::StatusOr<std::unique_ptr<Problem>> Make(const PackSettings& settings, const DataSource* data) {
-  if (settings.experiment == "language") return MakeLanguage(settings, data);
-  if (settings.experiment == "llama") return MakeLlama(settings, data);
-  if (settings.experiment == "images") return MakeImages(settings, data);
-  return MakeAlgorithmic(settings);
+  const ExperimentKind* kind = FindExperimentKind(settings.experiment);
+  if (kind == nullptr) return absl::InternalError("no experiment '" + settings.experiment + "': its settings were not validated");
+  return kind->Make(settings, data);
 }
 
 }  // namespace

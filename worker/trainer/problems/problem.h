@@ -47,10 +47,4 @@ absl::StatusOr<std::unique_ptr<Problem>> MakeProblem(const PackSettings& setting
 // With random bytes in place of a data set: for measuring speed.
 std::unique_ptr<Problem> MakeStandIn(const PackSettings& settings);
 
-// What MakeProblem() calls, each in a file of its own. `data` is null for a stand-in.
-std::unique_ptr<Problem> MakeAlgorithmic(const PackSettings& settings);
-absl::StatusOr<std::unique_ptr<Problem>> MakeLanguage(const PackSettings& settings, const DataSource* data);
-absl::StatusOr<std::unique_ptr<Problem>> MakeLlama(const PackSettings& settings, const DataSource* data);
-absl::StatusOr<std::unique_ptr<Problem>> MakeImages(const PackSettings& settings, const DataSource* data);
-
 }  // namespace longreach::trainer

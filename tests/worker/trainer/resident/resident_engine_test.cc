@@ -207,7 +207,7 @@ TEST(ResidentEngineTest, TrainsOnSequencesThatItDrawsItself) {
     settings.training.lengths = {4, 9};
     const std::unique_ptr<StepEngine> engine = Emulated(settings);
     ASSERT_TRUE(engine->SamplesSequences());
-    const std::unique_ptr<Problem> problem = MakeAlgorithmic(settings);
+    const std::unique_ptr<Problem> problem = MakeStandIn(settings);
     PackState state = ScatteredState(engine->model(), 1);
     engine->Train(
         3, [&](uint64_t step) { return problem->TrainingBatchFor(*engine, step); }, {1e-3}, state, [](const std::vector<StepResult>&) {});
