@@ -65,6 +65,8 @@ def test_flipped_bits_in_artifacts(home, fault):
     # Whoever has the bytes hands them in again, and the damage is gone.
     assert worker.upload(lease, "checkpoint", 10, content, sha256) is None
     assert downloaded() == content
+    scheduler.stop()
+    harness.check_ledger(home, scheduler.store)
     fault.reached(f"{flips:,} flips, 0 accepted; the same upload again heals the file")
 
 
@@ -112,4 +114,5 @@ def test_a_run_goes_on_from_the_checkpoint_before(home, fault):
         assert (results(scheduler.store), curves(scheduler.store)) == undisturbed
         other.stop()
         scheduler.stop()
+        harness.check_ledger(home, scheduler.store)
     fault.reached(f"{rounds} of {rounds} runs with a damaged newest checkpoint went on from the one before, with the same bits")

@@ -5,7 +5,7 @@ import warnings
 import grpc
 import pytest
 
-from harness import PATIENCE_S, messages, run_cli, until
+from harness import PATIENCE_S, check_ledger, messages, run_cli, until
 from security import Certificates, code_of, refusals, small_request, tls_handshake, tls_scheduler
 
 # Python warns of old versions of TLS, which are the point here.
@@ -63,4 +63,7 @@ def test_strangers_get_nowhere(home, fault):
     assert listed.code == 0 and listed.json()["sweeps"] == [], "no handler ran"
     code, details = submit(ours.channel(scheduler.address, "client"))
     assert code == grpc.StatusCode.OK, details
+    for asked in (scheduler, elsewhere):
+        assert asked.stop() == 0
+        check_ledger(home, asked.store)
     fault.reached(f"{len(strangers)}/8 refused and logged with their address, {rounds} times; nothing was submitted")

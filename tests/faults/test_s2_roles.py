@@ -2,7 +2,7 @@
 import grpc
 import pytest
 
-from harness import PATIENCE_S, Scheduler, messages
+from harness import PATIENCE_S, Scheduler, check_ledger, messages
 from security import Certificates, bearer, tls_scheduler, token
 
 # Who may call what: read by people before a release, and compared with what the programs say. A new call needs a line.
@@ -102,4 +102,7 @@ def test_roles_by_certificate_and_by_token(home, fault):
     with certificates.channel(scheduler.address, "client") as channel:
         assert outcome(channel, "/longreach.v1.Longreach/SubmitSweep", bearer(secrets["reader"])) == grpc.StatusCode.PERMISSION_DENIED
         assert outcome(channel, "/longreach.v1.Longreach/GetInfo", bearer("longreach_0")) == grpc.StatusCode.UNAUTHENTICATED
+    for asked in (scheduler, near):
+        assert asked.stop() == 0
+        check_ledger(home, asked.store)
     fault.reached(f"{len(ADMITTED)} calls and {len(OTHERS)} others, {cells} cells: as the table says")

@@ -79,6 +79,8 @@ def test_secrets_stay_where_they_are(home, fault, careless):
     own_mode = {path: stat.S_IMODE(path.stat().st_mode) for path in made}
     assert {str(path): oct(mode) for path, mode in own_mode.items() if mode & 0o077} == {}
     assert any(path.name == "store.db" for path in made) and any(path.name == "server.key" for path in made)
+    assert scheduler.stop() == 0
+    harness.check_ledger(home, scheduler.store)
     fault.reached(f"{len(hidden)} secrets in {len(texts)} places: 0 found; {len(made)} files and folders under umask 0: 0 open to others")
 
 
