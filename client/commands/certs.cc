@@ -22,6 +22,7 @@
 #include "proto/access/credentials.h"
 #include "proto/access/roles.h"
 #include "proto/access/tokens.h"
+#include "proto/base/shell_word.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -239,6 +240,9 @@ class Certs final : public Command {
     Grid grid;
     grid.columns = {{"file", "FILE"}, {"name", "NAME"}, {"role", "ROLE"}, {"from", "FROM"}, {"until", "UNTIL"}, {"hosts", "HOSTS"}};
     for (const std::string& file : files_) {
+      if (std::error_code ignored; std::filesystem::is_directory(file, ignored)) {
+        return UsageError(fmt::format("{} is a folder", Printable(file)), fmt::format("name the certificates in it: 'longreach certs show {}/*.crt'", ShellWord(file)));
+      }
       ASSIGN_OR_RETURN(const std::string pem, access::ReadSmallFile(file));
       const absl::StatusOr<access::CertificateInfo> info = access::ReadCertificate(pem);
       if (!info.ok()) return Error(absl::StatusCode::kFailedPrecondition, fmt::format("{}: {}", Printable(file), std::string(info.status().message())));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -389,6 +390,18 @@ TEST(SettingsTest, ColoursOnlyTerminalsThatWantThem) {
   EXPECT_EQ(Said(Resolve({}, {{"NO_COLOR", "1"}, {"LONGREACH_COLOR", "auto"}}, true), "color"), "never by NO_COLOR, over LONGREACH_COLOR");
   EXPECT_EQ(Said(Resolve({}, {{"TERM", "dumb"}}, true), "color"), "never by TERM");
   EXPECT_EQ(Said(Resolve(always, {{"NO_COLOR", "1"}}, true), "color"), "always by --color");
+}
+
+TEST(CertificatesTest, AFolderIsNoCertificateAndItsOwnAreNamed) {
+  const TempFolder folder;
+  const std::filesystem::path certificates = folder.path() / "my certs";
+  std::filesystem::create_directory(certificates);
+
+  const Outcome outcome = RunCommandLine({"certs", "show", certificates.string()});
+
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr(certificates.string() + " is a folder\n  name the certificates in it: 'longreach certs show \"" + certificates.string() + "\"/*.crt'"));
 }
 
 }  // namespace
