@@ -49,7 +49,7 @@ if [ -n "$idle" ]; then
   exit 0
 fi
 # Else one that cannot start would be made anew every time.
-if [ "$failed" -ge "$most" ]; then
+if [ "$failed" -ge "$most" ] && [ "$failed" -ge 3 ]; then
   echo "hire.sh: $waiting packs wait, but workers have failed ($failed of late), and none is made; 'kubectl logs job/$example' says why, and it goes on once those Jobs are deleted" >&2
   exit 0
 fi

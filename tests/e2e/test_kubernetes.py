@@ -91,9 +91,11 @@ def test_none_is_made_where_nothing_waits_or_one_that_is_there_has_nothing_to_do
 
 def test_workers_that_cannot_start_are_not_made_for_ever(home):
     jobs = ["longreach-worker-a FailureTarget Failed", "longreach-worker-b Failed"]
-    assert ": 3 more" in hire(home, "3", WORKER, jobs=jobs).out, "as many as may be there have not failed"
-    hired = hire(home, "2", WORKER, jobs=jobs)
-    assert hired.code == 0 and hired.out == "" and "'kubectl logs job/longreach-worker-b' says why" in hired.err, hired
+    assert ": 1 more" in hire(home, "1", WORKER, jobs=jobs).out, "that happens"
+    jobs.append("longreach-worker-c Failed")
+    assert ": 4 more" in hire(home, "4", WORKER, jobs=jobs).out, "as many as may be there have not failed"
+    hired = hire(home, "3", WORKER, jobs=jobs)
+    assert hired.code == 0 and hired.out == "" and "'kubectl logs job/longreach-worker-c' says why" in hired.err, hired
     assert made(home) == []
 
 
