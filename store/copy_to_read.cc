@@ -52,11 +52,26 @@ bool IsShared(const std::filesystem::path& from, const std::filesystem::path& to
   return is_shared;
 }
 
+absl::Status CannotCopy(const std::filesystem::path& from, const std::filesystem::path& to, const std::error_code& why) {
+  const std::string what = fmt::format("cannot copy '{}' to '{}' to read it: {}", from.string(), to.string(), why.message());
+  return why == std::errc::no_space_on_device ? absl::ResourceExhaustedError(what + "; set TMPDIR to a folder with room for it") : absl::UnavailableError(what);
+}
+
+// Asked before: what fills a disk, or a machine's memory where TMPDIR lies there, is in the way of others long before it fails.
+bool HasRoom(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::error_code unknown;
+  const uintmax_t bytes = std::filesystem::file_size(from, unknown);
+  if (unknown) return true;
+  const std::filesystem::space_info disk = std::filesystem::space(to.parent_path(), unknown);
+  return unknown || bytes <= disk.available;
+}
+
 absl::Status CopyPart(const std::filesystem::path& from, const std::filesystem::path& to) {
   std::error_code error;
   std::filesystem::remove(to, error);
   if (!std::filesystem::exists(from, error)) return absl::OkStatus();
   if (IsShared(from, to)) return absl::OkStatus();
+  if (!HasRoom(from, to)) return CannotCopy(from, to, std::make_error_code(std::errc::no_space_on_device));
   std::filesystem::copy_file(from, to, error);
   const std::error_code failed = error;
   // The copy has the mode of what may not be written.
@@ -64,8 +79,7 @@ absl::Status CopyPart(const std::filesystem::path& from, const std::filesystem::
   if (!failed) return absl::OkStatus();
   if (failed == std::errc::permission_denied) return absl::PermissionDeniedError(fmt::format("cannot read '{}': {}", from.string(), failed.message()));
   if (failed == std::errc::no_such_file_or_directory) return absl::OkStatus();  // Gone meanwhile, which a second look tells.
-  const std::string what = fmt::format("cannot copy '{}' to '{}' to read it: {}", from.string(), to.string(), failed.message());
-  return failed == std::errc::no_space_on_device ? absl::ResourceExhaustedError(what + "; set TMPDIR to a folder with room for it") : absl::UnavailableError(what);
+  return CannotCopy(from, to, failed);
 }
 
 // By SQLite's own rules, whatever is written meanwhile.

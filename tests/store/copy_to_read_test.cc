@@ -1,6 +1,11 @@
 #include "store/copy_to_read.h"
 
 #include <algorithm>
+#include <csignal>
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "store/migrate.h"
 #include "tests/store/fixture.h"
@@ -153,6 +158,42 @@ TEST_F(CopyToReadTest, ACopyInAnyCaseChangesNothingAndIsHadWhoeverHoldsTheStore)
 }
 
 // What its own rows do not name any more, and what is on its way into it, is its owner's to remove.
+// Of so many bytes at most is a file that is written meanwhile: what would fill a disk ends soon.
+class SmallFiles {
+ public:
+  SmallFiles() : before_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{.rlim_cur = 1 << 20, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallFiles() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, before_handler_);
+  }
+  SmallFiles(const SmallFiles&) = delete;
+
+ private:
+  void (*before_handler_)(int);
+  rlimit before_ = {};
+};
+
+TEST_F(CopyToReadTest, WhatHasNoRoomIsNotBegun) {
+  // A file with holes, in memory, as not every file system has one of that size. No disk has room for it.
+  const int memory = memfd_create("large", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(memory, int64_t{1} << 60), 0);
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(memory), folder_ / "large.db");
+  absl::Status refused;
+  {
+    const SmallFiles limited;
+    refused = CopyToRead(folder_ / "large.db", folder_ / "copy.db");
+  }
+  close(memory);
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("set TMPDIR to a folder with room for it"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "copy.db"));
+}
+
 TEST_F(CopyToReadTest, NoFileOfTheOriginalIsRemoved) {
   const std::string hash = Sha256Of("on its way");
   {
