@@ -21,6 +21,14 @@ SELECT 'job ' || substr(id, 1, 8) || ' has succeeded and has no measurements'
 FROM jobs WHERE state = 'succeeded' AND diverged = 0 AND NOT EXISTS (SELECT 1 FROM measurements WHERE job = num)
 ORDER BY num;
 
+-- check of results: what a succeeded job has measured has the score that tables show, without which no result is accepted
+SELECT 'job ' || substr(j.id, 1, 8) || ' has succeeded and has no ' || k.metric || ' over all lengths'
+FROM jobs AS j CROSS JOIN main_metrics AS k ON k.experiment = j.experiment
+WHERE j.state = 'succeeded' AND j.diverged = 0
+  AND NOT EXISTS (SELECT 1 FROM measurements AS m WHERE m.job = j.num AND m.metric = k.metric AND m.length = 0 AND m.slice = '')
+  AND EXISTS (SELECT 1 FROM measurements AS m WHERE m.job = j.num)
+ORDER BY j.num;
+
 -- check of results: no other job has a result
 SELECT 'job ' || substr(id, 1, 8) || ' is ' || iif(diverged, 'diverged', state) || ' and has measurements'
 FROM jobs WHERE (state <> 'succeeded' OR diverged = 1) AND EXISTS (SELECT 1 FROM measurements WHERE job = num)

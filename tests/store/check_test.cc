@@ -77,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
     Planted, CheckTest,
     ::testing::Values(
         std::pair("DELETE FROM measurements", "has succeeded and has no measurements"),
+        std::pair("INSERT INTO measurements VALUES (1, 'accuracy', 41, '', 0.5); DELETE FROM measurements WHERE length = 0", "has succeeded and has no accuracy over all lengths"),
         std::pair("INSERT INTO measurements VALUES (4, 'accuracy', 0, '', 1.0)", "is queued and has measurements"),
         std::pair("INSERT INTO measurements VALUES (2, 'accuracy', 0, '', 1.0)", "is diverged and has measurements"),
         std::pair("UPDATE measurements SET value = 9e999", "accuracy = Inf at length 0"),
