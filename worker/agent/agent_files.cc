@@ -2,8 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "proto/types/wire_limits.h"
 #include "worker/agent/agent.h"
@@ -12,6 +17,22 @@
 #include "worker/agent/log.h"
 
 namespace longreach::agent {
+namespace {
+
+using ToUpload = std::pair<v1::UploadHeader, std::filesystem::path>;
+
+// The end of what an attempt has printed, as a file beside its log; none if that is nothing.
+std::optional<std::filesystem::path> MakeLogTail(const std::filesystem::path& folder) {
+  const std::string tail = ReadTail(folder / "log", kLogBytes);
+  if (tail.empty()) return std::nullopt;
+  const std::filesystem::path file = folder / "log.tail";
+  std::error_code ignored;
+  std::filesystem::remove(file, ignored);  // Of an earlier process: the scheduler may have a link to it.
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << tail;
+  return file;
+}
+
+}  // namespace
 
 v1::UploadHeader Agent::HeaderOf(const Attempt& attempt, ArtifactKind kind, int step) const {
   v1::UploadHeader header;
@@ -75,24 +96,18 @@ void Agent::BeginCheckpointUpload(const AttemptPtr& attempt) {
 void Agent::BeginHandIn(const AttemptPtr& attempt) {
   attempt->stage = Attempt::Stage::kHandingIn;
   attempt->checkpoint_upload.request_stop();
-  std::vector<FileToHandIn> files = attempt->files;
-  const std::string tail = ReadTail(attempt->folder / "log", kLogBytes);
-  if (!tail.empty() && !attempt->members.empty()) {
-    const std::filesystem::path file = attempt->folder / "log.tail";
-    std::error_code ignored;
-    std::filesystem::remove(file, ignored);  // Of an earlier process: the scheduler may have a link to it.
-    std::ofstream(file, std::ios::binary | std::ios::trunc) << tail;
-    files.push_back({ArtifactKind::kLog, attempt->step, file});
-  }
-  std::vector<std::pair<v1::UploadHeader, std::filesystem::path>> uploads;
-  for (const FileToHandIn& file : files) {
+  std::vector<ToUpload> uploads;
+  for (const FileToHandIn& file : attempt->files) {
     v1::UploadHeader& header = uploads.emplace_back(HeaderOf(*attempt, file.kind, file.step), file.file).first;
     if (file.job.empty()) continue;
     header.clear_jobs();
     header.add_jobs(file.job);
   }
+  std::optional<v1::UploadHeader> log;
+  if (!attempt->members.empty()) log = HeaderOf(*attempt, ArtifactKind::kLog, attempt->step);
   InBackground(
-      [this, uploads = std::move(uploads), stop = attempt->transfers.get_token()]() -> absl::Status {
+      [this, uploads = std::move(uploads), log = std::move(log), folder = attempt->folder, stop = attempt->transfers.get_token()]() mutable -> absl::Status {
+        if (const std::optional<std::filesystem::path> tail = log ? MakeLogTail(folder) : std::nullopt) uploads.emplace_back(*log, *tail);
         for (const auto& [header, file] : uploads) {
           const absl::StatusOr<std::string> sha256 = transfers_.Upload(header, file, stop);
           const absl::StatusCode code = sha256.status().code();
