@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
 
+#include "proto/base/file_to_read.h"
 #include "proto/base/sha256.h"
 #include "worker/data/byte_source.h"
 #include "worker/data/data_folder.h"
@@ -54,8 +57,14 @@ absl::Status WriteJournal(const std::filesystem::path& staging, const std::strin
 // Feeds the hash with what an import before this one has written.
 absl::Status HashWritten(const std::filesystem::path& file, int64_t bytes, Sha256& hash) {
   if (bytes == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(file));
-  hash.Update({reinterpret_cast<const char*>(mapped.bytes().data()), static_cast<size_t>(bytes)});
+  ASSIGN_OR_RETURN(const FileToRead written, FileToRead::Open(file));  // Not mapped: a disk that fails is an error and no signal.
+  std::vector<char> block(kReadBlock);
+  for (int64_t at = 0; at < bytes;) {
+    const std::span<char> next = std::span(block).first(static_cast<size_t>(std::min(static_cast<int64_t>(block.size()), bytes - at)));
+    RETURN_IF_ERROR(written.Read(static_cast<uint64_t>(at), next));
+    hash.Update({next.data(), next.size()});
+    at += static_cast<int64_t>(next.size());
+  }
   return absl::OkStatus();
 }
 

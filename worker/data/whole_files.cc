@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
+#include "proto/base/file_to_read.h"
 #include "proto/base/sha256.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/files.h"
-#include "worker/data/mapped_file.h"
 #include "worker/data/staging.h"
 
 namespace longreach::data {
@@ -17,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBlock = 1 << 20;
+constexpr uint64_t kCopiedAtATime = 1 << 20;
 
 // Reads the file once: into the hash, and into the copy where one is made.
 absl::StatusOr<FileEntry> Take(const fs::path& from, const fs::path& to, bool link, Progress& progress) {
@@ -31,22 +35,26 @@ absl::StatusOr<FileEntry> Take(const fs::path& from, const fs::path& to, bool li
     }
     if (error) return SystemError("link", from, error.value());
   }
-  ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(from));
-  const std::string_view bytes(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+  // Not mapped: a disk that fails, or a file that is cut off meanwhile, is an error and no signal.
+  ASSIGN_OR_RETURN(const FileToRead in, FileToRead::Open(from));
   Sha256 hash;
   std::optional<OutputFile> out;
   if (!link) {
     ASSIGN_OR_RETURN(OutputFile opened, OutputFile::Open(to));
     out.emplace(std::move(opened));
   }
-  for (size_t at = 0; at < bytes.size(); at += kBlock) {
-    const std::string_view block = bytes.substr(at, kBlock);
-    hash.Update(block);
-    if (out) RETURN_IF_ERROR(out->Write(block));
-    progress.Advance(static_cast<int64_t>(block.size()));
+  std::vector<char> block(static_cast<size_t>(std::min(in.bytes(), kCopiedAtATime)));
+  for (uint64_t at = 0; at < in.bytes();) {
+    const std::span<char> next = std::span(block).first(static_cast<size_t>(std::min<uint64_t>(block.size(), in.bytes() - at)));
+    RETURN_IF_ERROR(in.Read(at, next));
+    const std::string_view bytes(next.data(), next.size());
+    hash.Update(bytes);
+    if (out) RETURN_IF_ERROR(out->Write(bytes));
+    at += bytes.size();
+    progress.Advance(static_cast<int64_t>(bytes.size()));
   }
   if (out) RETURN_IF_ERROR(out->Close());
-  return FileEntry{.name = to.filename().string(), .bytes = static_cast<int64_t>(bytes.size()), .sha256 = hash.Finish()};
+  return FileEntry{.name = to.filename().string(), .bytes = static_cast<int64_t>(in.bytes()), .sha256 = hash.Finish()};
 }
 
 }  // namespace
