@@ -11,11 +11,11 @@ absl::StatusOr<Verified> VerifiedData::Verify(const std::string& name, const std
   const absl::StatusOr<Manifest> manifest = ReadDataSet(folder_, name);
   // Before it is read: what is written meanwhile makes another one of it.
   const absl::StatusOr<std::string> stamp = manifest.ok() ? StampOf(folder_, *manifest) : manifest.status();
-  if (!stamp.ok()) return Refuse(name, std::nullopt, stamp.status());
+  if (!stamp.ok()) return Refuse(name, {.stamp = std::nullopt, .status = stamp.status()});
   {
     auto found = found_.Lock();
     const auto before = found->find(name);
-    if (before != found->end() && before->second.stamp == *stamp) {
+    if (before != found->end() && Holds(before->second, *stamp)) {
       if (before->second.status.ok()) return Verified{.stamp = *stamp};
       return absl::UnavailableError(before->second.status.message());
     }
@@ -23,15 +23,16 @@ absl::StatusOr<Verified> VerifiedData::Verify(const std::string& name, const std
   for (const FileEntry& entry : manifest->files) {
     const absl::StatusOr<std::string> sha256 = Sha256OfFile(folder_ / name / entry.name, 0, stop, &read);
     if (absl::IsCancelled(sha256.status())) return sha256.status();
-    if (!sha256.ok()) return Refuse(name, std::nullopt, sha256.status());
-    if (absl::Status same = CheckHash(folder_, name, entry, *sha256); !same.ok()) return Refuse(name, *stamp, std::move(same));
+    if (!sha256.ok()) return Refuse(name, {.stamp = *stamp, .status = sha256.status(), .until = clock_->Steady() + kUnreadableFor});
+    if (absl::Status same = CheckHash(folder_, name, entry, *sha256); !same.ok()) return Refuse(name, {.stamp = *stamp, .status = std::move(same)});
   }
   found_.Lock()->insert_or_assign(name, Found{.stamp = *stamp, .status = absl::OkStatus()});
   return Verified{.stamp = *stamp, .bytes_read = manifest->bytes()};
 }
 
-absl::Status VerifiedData::Refuse(const std::string& name, std::optional<std::string> stamp, absl::Status why) {
-  found_.Lock()->insert_or_assign(name, Found{.stamp = std::move(stamp), .status = why});
+absl::Status VerifiedData::Refuse(const std::string& name, Found found) {
+  const absl::Status why = found.status;
+  found_.Lock()->insert_or_assign(name, std::move(found));
   return why;
 }
 
@@ -52,7 +53,7 @@ Listing VerifiedData::Look(Listing listing) {
     auto found = found_.Lock();
     const auto one = found->find(manifest.name);
     if (one != found->end() && !one->second.status.ok()) {
-      if (stamp.ok() && one->second.stamp == *stamp) {
+      if (stamp.ok() && Holds(one->second, *stamp)) {
         whole.damaged.push_back({.name = manifest.name, .reason = std::string(one->second.status.message())});
         continue;
       }

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <vector>
+#include <utility>
 
+#include "proto/base/clock.h"
 #include "proto/base/status.h"
 #include "proto/base/synchronized.h"
 #include "worker/data/data_folder.h"
@@ -26,30 +29,37 @@ struct Verified {
 // Its functions may be called from any threads, Verify() from one at a time.
 class VerifiedData {
  public:
-  explicit VerifiedData(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  // What could not be read, as a disk had an error, is refused for so long, unless it has another stamp before: else each job that reads it would fail there, one soon after the other.
+  static constexpr std::chrono::minutes kUnreadableFor{10};
+
+  explicit VerifiedData(std::filesystem::path folder, std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>()) : folder_(std::move(folder)), clock_(std::move(clock)) {}
 
   // Compares all bytes of a data set with the hashes of its import. It reads all of them the first time, and when the stamp is another one than it was then; else none. They are
   // counted up in `read` meanwhile.
-  // Errors of ReadDataSet(). DATA_LOSS: a file has other bytes, or cannot be read. UNAVAILABLE: it had other bytes at an earlier call, and has the stamp of then.
+  // Errors of ReadDataSet(). DATA_LOSS: a file has other bytes, or cannot be read. UNAVAILABLE: it was so at an earlier call, and has the stamp of then.
   // CANCELLED: `stop` asked.
   absl::StatusOr<Verified> Verify(const std::string& name, const std::stop_token& stop, std::atomic<int64_t>& read);
 
   // The error that the last Verify() has ended with, while no Look() since has found anything else there; empty: there is none.
   std::string WhyRefused(const std::string& name);
 
-  // Of a listing of the folder: puts what is refused among the damaged. What has another stamp by now is refused no longer, and neither is what was missing or could not be read: the
-  // next Verify() says what it is.
+  // Of a listing of the folder: puts what is refused among the damaged. What has another stamp by now is refused no longer, and neither is what was missing and is there, nor after its time
+  // what could not be read: the next Verify() says what it is.
   Listing Look(Listing listing);
 
  private:
   struct Found {
-    std::optional<std::string> stamp;  // Nothing: it could not be read to the end.
+    std::optional<std::string> stamp;  // Nothing: it was not there as a whole.
     absl::Status status;
+    std::optional<SteadyTime> until = std::nullopt;  // Nothing: for as long as the stamp is the same.
   };
 
-  absl::Status Refuse(const std::string& name, std::optional<std::string> stamp, absl::Status why);
+  // Whether what was found still holds for a data set with this stamp.
+  bool Holds(const Found& found, const std::string& stamp) const { return found.stamp == stamp && (!found.until || clock_->Steady() < *found.until); }
+  absl::Status Refuse(const std::string& name, Found found);
 
   const std::filesystem::path folder_;
+  const std::shared_ptr<const Clock> clock_;
   Synchronized<std::map<std::string, Found>> found_;  // By name.
 };
 

@@ -6,10 +6,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "tests/support/other_user.h"
 #include "tests/worker/data/support.h"
 #include "worker/data/data_stamp.h"
 #include "worker/data/files.h"
@@ -137,6 +139,43 @@ TEST_F(VerifiedDataTest, WhatIsMissingIsRefusedUntilItIsBack) {
   std::filesystem::rename(home_ / "aside", Corpus("ten"));
   EXPECT_THAT(Whole(verified.Look(ListDataSets(data_))), ElementsAre("ten"));
   EXPECT_EQ(verified.WhyRefused("ten"), "");
+  EXPECT_EQ(Verify(verified, "ten").value_or(-1), 10);
+}
+
+class StandingClock final : public Clock {
+ public:
+  WallTime Wall() const override { return {}; }
+  SteadyTime Steady() const override { return now; }
+  SteadyTime now{std::chrono::hours(1)};
+};
+
+// As where its disk has an error: the file's size and times are there, and its bytes are not.
+TEST_F(VerifiedDataTest, WhatCannotBeReadIsRefusedForAWhileOrUntilItsFileIsAnother) {
+  using std::filesystem::perms;
+  Publish("ten");
+  for (const std::filesystem::path& open : {home_.path(), data_, data_ / "ten"}) std::filesystem::permissions(open, perms::all);
+  std::filesystem::permissions(data_ / "ten" / kManifest, perms::owner_read | perms::others_read);
+  std::filesystem::permissions(Corpus("ten"), perms::none);
+  const auto clock = std::make_shared<StandingClock>();
+  VerifiedData verified(data_, clock);
+  {
+    const testing::OtherUser reader;
+    const auto found = [&] { return Verify(verified, "ten").status().code(); };
+    EXPECT_EQ(found(), absl::StatusCode::kDataLoss);
+    EXPECT_EQ(found(), absl::StatusCode::kUnavailable);
+
+    clock->now += VerifiedData::kUnreadableFor - std::chrono::seconds(1);
+    EXPECT_THAT(Whole(verified.Look(ListDataSets(data_))), IsEmpty());
+    EXPECT_THAT(verified.WhyRefused("ten"), HasSubstr("ten/corpus.bin"));
+    EXPECT_EQ(found(), absl::StatusCode::kUnavailable);
+
+    clock->now += std::chrono::seconds(1);
+    EXPECT_THAT(Whole(verified.Look(ListDataSets(data_))), ElementsAre("ten"));
+    EXPECT_EQ(found(), absl::StatusCode::kDataLoss) << "it is tried again";
+  }
+
+  std::filesystem::permissions(Corpus("ten"), perms::all);
+  EXPECT_THAT(Whole(verified.Look(ListDataSets(data_))), ElementsAre("ten")) << "at once";
   EXPECT_EQ(Verify(verified, "ten").value_or(-1), 10);
 }
 
