@@ -94,16 +94,31 @@ absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string
   return absl::OkStatus();
 }
 
+// The innermost command that was given.
+const CLI::App& CommandGiven(const CLI::App& root) {
+  const CLI::App* app = &root;
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return *app;
+}
+
 // Long names of the options that the command was given, and a value with them: no flag is a field's value ('--published' shows what the
 // table's 'published' names).
 std::vector<std::string> GivenOptions(const CLI::App& root) {
-  const CLI::App* app = &root;
-  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
   std::vector<std::string> names;
-  for (const CLI::Option* option : app->get_options()) {
+  for (const CLI::Option* option : CommandGiven(root).get_options()) {
     if (option->count() > 0 && option->get_expected_max() > 0) names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
   }
   return names;
+}
+
+// An empty value is a variable of a script that was never set, as a rule: what the command does without the option, as to wait for ever, is
+// not what was meant. The options for all commands have refusals of their own.
+absl::Status CheckValuesGiven(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional() || std::ranges::find(option->results(), "") == option->results().end()) continue;
+    return UsageError(fmt::format("{}: is empty", option->get_name()), "give it a value, or leave it out");
+  }
+  return absl::OkStatus();
 }
 
 // Errors of the command line itself come before the settings are known, but a script wants them as JSON too.
@@ -268,14 +283,14 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
   } catch (const CLI::CallForVersion& e) {
     return tree->root.exit(e, *environment.out, *environment.err);
   } catch (const CLI::ParseError& e) {
-    const CLI::App* app = &tree->root;
-    while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+    const CLI::App& command = CommandGiven(tree->root);
     std::string message = e.what();
     if (message == "A subcommand is required") {
-      message = fmt::format("'{}' needs one of: {}", PathOf(*app), Join(CommandNames(*app), ", "));
+      message = fmt::format("'{}' needs one of: {}", PathOf(command), Join(CommandNames(command), ", "));
     }
-    return Report(UsageError(WordsOfParser(message), JoinHints(SetHint(*app, e, message), HelpHint(*app))), json, environment);
+    return Report(UsageError(WordsOfParser(message), JoinHints(SetHint(command, e, message), HelpHint(command))), json, environment);
   }
+  if (const absl::Status empty = CheckValuesGiven(CommandGiven(tree->root)); !empty.ok()) return Report(empty, json, environment);
   const absl::StatusOr<int> code = RunCommand(*tree, environment, json);
   environment.out->flush();
   if (!code.ok()) return Report(NameGivenOptions(code.status(), GivenOptions(tree->root)), json, environment);

@@ -107,7 +107,12 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
   store_ = settings_.store;
   if (store_.empty()) store_ = use == StoreUse::kExistingOrNone ? kMemory : kDefaultStore;
   std::error_code error;
-  if (store_ != kMemory && !std::filesystem::exists(store_, error)) {
+  const bool lacks = store_ != kMemory && !std::filesystem::exists(store_, error);
+  if (lacks && error && use != StoreUse::kCreate) {  // Which says it when it makes one.
+    return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot look at the store '{}': {}", Printable(store_), error.message()),
+                 "name another file, or work as a user who may look into its folder");
+  }
+  if (lacks) {
     if (use == StoreUse::kExisting || use == StoreUse::kToRead || use == StoreUse::kCopy) {
       return Error(absl::StatusCode::kNotFound, fmt::format("there is no store '{}'", Printable(store_)),
                    fmt::format("'longreach run SPEC --store {}' makes one", ShellWord(store_)));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/absolute_path.h"
 #include "client/commands/command.h"
 #include "client/commands/suggestions.h"
 #include "client/new_file.h"
@@ -49,9 +50,21 @@ std::vector<std::string> OwnHosts() {
 std::string Reachable(const std::string& host) { return host.find(':') == std::string::npos ? host : fmt::format("[{}]", host); }
 
 absl::Status MakeFolder(const path& folder) {
-  if (mkdir(folder.c_str(), S_IRWXU) == 0 || (errno == EEXIST && std::filesystem::is_directory(folder))) return absl::OkStatus();
+  if (mkdir(folder.c_str(), S_IRWXU) == 0) return absl::OkStatus();
+  const int why = errno;
+  std::error_code ignored;
+  if (why == EEXIST && std::filesystem::is_directory(folder, ignored)) return absl::OkStatus();
   return Error(absl::StatusCode::kFailedPrecondition,
-               fmt::format("cannot make the folder {}: {}", Printable(folder.string()), std::strerror(errno)));
+               fmt::format("cannot make the folder {}: {}", Printable(folder.string()), std::strerror(why)));
+}
+
+// FAILED_PRECONDITION: it cannot be looked at, as in a folder of another user.
+absl::StatusOr<bool> IsThere(const path& file) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(file, error);
+  if (!error) return there;
+  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot look at {}: {}", Printable(file.string()), error.message()),
+               "name another file, or work as the user whose it is");
 }
 
 // As one would find it from anywhere.
@@ -165,9 +178,11 @@ class Certs final : public Command {
   }
 
   absl::StatusOr<int> Init(Session& session) {
+    ASSIGN_OR_RETURN(const path whole, AbsolutePath("DIR", folder_));
     for (const char* name : {kAuthority, kServer, "client", "reader", "worker"}) {
       for (const path& file : {KeyOf(folder_, name), CertificateOf(folder_, name)}) {
-        if (std::filesystem::exists(file)) {
+        ASSIGN_OR_RETURN(const bool there, IsThere(file));
+        if (there) {
           return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a {} already; nothing was made", Printable(file.string())),
                        "choose another folder, or make a single certificate with 'longreach certs issue'");
         }
@@ -186,7 +201,7 @@ class Certs final : public Command {
       session.out() << JsonDocument({{"folder", JsonText(folder_)}});
       return kDone;
     }
-    const auto word = [this](const char* name) { return ShellWord((std::filesystem::absolute(folder_) / name).string()); };
+    const auto word = [&whole](const char* name) { return ShellWord((whole / name).string()); };
     session.out() << fmt::format("made {}: an authority, and certificates for server, client, worker and reader, good for {} days\n", Printable(folder_), days_);
     session.Say(fmt::format(
         "\nOn the scheduler's machine:\n"
@@ -209,7 +224,8 @@ class Certs final : public Command {
     access::KeyAndCertificate authority;
     ASSIGN_OR_RETURN(authority.certificate, access::ReadSmallFile(CertificateOf(folder_, kAuthority)));
     ASSIGN_OR_RETURN(authority.key, access::ReadSecretFile(KeyOf(folder_, kAuthority)));
-    if (!renew_ && std::filesystem::exists(CertificateOf(folder_, name_))) {
+    ASSIGN_OR_RETURN(const bool there, IsThere(CertificateOf(folder_, name_)));
+    if (!renew_ && there) {
       return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a {} already", Printable(CertificateOf(folder_, name_).string())),
                    "--renew replaces it; a scheduler or worker that runs takes its own up within 10 s");
     }
@@ -270,7 +286,8 @@ class Certs final : public Command {
     const std::string line = access::TokenLine(*access::ParseRole(role_), name_, token);
     std::string list;
     if (!tokens_.empty()) {
-      if (std::filesystem::exists(tokens_)) {
+      ASSIGN_OR_RETURN(const bool there, IsThere(tokens_));
+      if (there) {
         ASSIGN_OR_RETURN(list, access::ReadSmallFile(tokens_));
         RETURN_IF_ERROR(CheckNameIsFree(list));
       } else {

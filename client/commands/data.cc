@@ -98,10 +98,7 @@ class Data final : public Command {
       } else if (option->get_items_expected_max() == 0) {
         arguments.push_back(option->get_name());
       } else {
-        // An empty one would take the next word for its value.
-        const std::string value = Join(option->results(), ",");
-        if (value.empty()) return UsageError(fmt::format("{}: is empty", option->get_name()), "give it a value, or leave it out");
-        arguments.push_back(fmt::format("{}={}", option->get_name(), value));
+        arguments.push_back(fmt::format("{}={}", option->get_name(), Join(option->results(), ",")));
       }
     }
     if (session.settings().quiet) arguments.emplace_back("-q");

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "client/absolute_path.h"
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/suggestions.h"
@@ -39,7 +40,8 @@ class Export final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    std::filesystem::path target = std::filesystem::absolute(folder_).lexically_normal();
+    ASSIGN_OR_RETURN(std::filesystem::path target, AbsolutePath("DIR", folder_));
+    target = target.lexically_normal();
     if (!target.has_filename()) target = target.parent_path();
     RETURN_IF_ERROR(CheckNewFile(target));
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));

@@ -20,6 +20,7 @@
 #include "client/output/text.h"
 #include "proto/base/text.h"
 #include "proto/base/utf8.h"
+#include "proto/types/wire_limits.h"
 
 namespace longreach::client {
 namespace {
@@ -43,6 +44,12 @@ bool Interrupted(const InterruptScope& interrupt, milliseconds time) {
     poll(&waiting, 1, static_cast<int>(left));
   }
   return true;
+}
+
+// It is as long as what is kept of one, less a character that was cut in two. Bytes that are no UTF-8 take more room here than they did.
+bool MayLackItsBeginning(const v1::GetLogResponse& left) {
+  constexpr size_t kRestOfCharacter = 3;
+  return left.text().size() + kRestOfCharacter >= kLogBytes;
 }
 
 bool HasEnded(const v1::Job& job) { return job.state() == "succeeded" || job.state() == "failed" || job.state() == "cancelled"; }
@@ -88,6 +95,23 @@ class Printed {
     PrintLogText(session_, std::string(text));
     session_.out() << std::flush;
     return true;
+  }
+
+  // The log that an attempt has left, of which nothing was printed before.
+  void AddLeft(const v1::GetLogResponse& left) {
+    if (session_.json()) {
+      attempt_ = left.attempt();
+      session_.Say(fmt::format("this is the log of attempt {}", attempt_));
+      session_.out() << LeftLogAsJson(left) << std::flush;
+      return;
+    }
+    v1::LogPart part;
+    part.set_attempt(left.attempt());
+    part.set_text(left.text());
+    part.set_ended(true);
+    Add(part);
+    End();
+    SayIfMoreWasPrinted(session_, left);
   }
 
   void End() {
@@ -187,12 +211,7 @@ class Following {
     request.set_job(job.id());
     const absl::StatusOr<v1::GetLogResponse> log = connection_.Call(&Connection::Stub::GetLog, request);
     if (log.ok()) {
-      v1::LogPart part;
-      part.set_attempt(log->attempt());
-      part.set_text(log->text());
-      part.set_ended(true);
-      printed_.Add(part);
-      printed_.End();
+      printed_.AddLeft(*log);
     } else if (log.status().code() != absl::StatusCode::kNotFound) {
       return log.status();
     }
@@ -262,6 +281,17 @@ class Following {
 
 void PrintLogText(Session& session, const std::string& text) {
   session.out() << (session.environment().out_is_terminal ? Printable(text, /*keep_lines=*/true) : text);
+}
+
+std::string LeftLogAsJson(const v1::GetLogResponse& left) {
+  return JsonDocument({{"attempt", fmt::to_string(left.attempt())},
+                       {"text", JsonText(left.text())},
+                       {"skipped_bytes", MayLackItsBeginning(left) ? "null" : "0"},
+                       {"ended", "true"}});
+}
+
+void SayIfMoreWasPrinted(Session& session, const v1::GetLogResponse& left) {
+  if (MayLackItsBeginning(left)) session.Say(fmt::format("of what attempt {} has printed, this is the end: the last {} KiB are kept", left.attempt(), kLogBytes >> 10));
 }
 
 std::string LeftOut(double bytes, bool at_the_beginning) {

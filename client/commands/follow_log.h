@@ -12,6 +12,12 @@ namespace longreach::client {
 // A log's text as it goes to standard output: a file gets the characters as they are, a terminal nothing that it would obey.
 void PrintLogText(Session& session, const std::string& text);
 
+// The log that an attempt has left, with the members that a part has of one that runs (LogPart). Its last kLogBytes are kept: of one that is as long nobody knows how
+// much came before, and `skipped_bytes` is null.
+std::string LeftLogAsJson(const v1::GetLogResponse& left);
+// That it may be only the end of what was printed, if so.
+void SayIfMoreWasPrinted(Session& session, const v1::GetLogResponse& left);
+
 // "1,234 bytes at the beginning left out".
 std::string LeftOut(double bytes, bool at_the_beginning);
 

@@ -30,7 +30,8 @@ class Logs final : public Command {
                 "the newest attempt that has left a log. --attempt names another one: 'longreach job JOB' lists them.\n"
                 "With --follow it waits until the job runs, prints what comes until the attempt ends, and says how the job stands then:\n"
                 "exit code 0 if it has succeeded, 1 if it has not. With -o json, one JSON object a line for each part. Leaving it with\n"
-                "Ctrl-C changes nothing.",
+                "Ctrl-C changes nothing. In JSON 'ended' says whether the attempt has, and 'skipped_bytes' how much is left out before\n"
+                "the text: null where more than is kept may have been printed.",
             .examples = "longreach logs 1f3a\nlongreach logs 1f3a --follow\nlongreach logs 1f3a --attempt 7"};
   }
   void AddOptions(CLI::App& app) override {
@@ -89,10 +90,11 @@ class Logs final : public Command {
 
   static void PrintLeft(Session& session, const v1::GetLogResponse& left) {
     if (session.json()) {
-      session.out() << JsonDocument(left);
+      session.out() << LeftLogAsJson(left);
       return;
     }
     PrintText(session, left.text());
+    SayIfMoreWasPrinted(session, left);
     if (left.text().empty()) session.Say(fmt::format("attempt {} has left no log", left.attempt()));
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "client/absolute_path.h"
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/suggestions.h"
@@ -52,7 +53,10 @@ class Store final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    if (!path_.empty()) path_ = std::filesystem::absolute(path_).string();
+    if (action_ == "backup" || action_ == "merge") {
+      ASSIGN_OR_RETURN(const std::filesystem::path whole, AbsolutePath(action_ == "merge" ? "OTHER" : "FILE", path_));
+      path_ = whole.string();
+    }
     RETURN_IF_ERROR(CheckBeforeStore(session));
     if (action_ == "merge") session.OpenToMerge(path_);
     session.SayIfSlow(Doing(session.settings()));

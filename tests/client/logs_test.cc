@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "proto/types/wire_limits.h"
 #include "tests/client/support.h"
 
 namespace longreach::client {
@@ -54,6 +56,39 @@ TEST_F(LogsTest, OfAJobThatRunsWhatItHasPrintedIsShown) {
 TEST_F(LogsTest, WhatIsLeftOutIsSaid) {
   Print("the end\n", 12345);
   EXPECT_THAT(Run({"logs", "bbbb"}).err, HasSubstr("so much (12,345 bytes at the beginning left out); "));
+}
+
+// Whoever reads logs need not know whether the attempt runs.
+TEST_F(LogsTest, InJsonTheLogOfOneThatHasEndedHasWhatThatOfARunningOneHas) {
+  scheduler_.log_attempt = 3;
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"logs", "bbbb", "-o", "json"}, {"logs", "bbbb", "--attempt", "3", "-o", "json"}, {"logs", "bbbb", "--follow", "-o", "json"}}) {
+    const Outcome outcome = Run(command);
+    EXPECT_EQ(nlohmann::json::parse(outcome.out),
+              nlohmann::json::parse(R"({"schema":"longreach/v1","attempt":3,"text":"step 1\nstep 2","skipped_bytes":0,"ended":true})"))
+        << outcome.err;
+  }
+  Print("step 1\n");
+  std::set<std::string> of_running, of_ended;
+  for (const auto& [name, value] : nlohmann::json::parse(Run({"logs", "bbbb", "-o", "json"}).out).items()) of_running.insert(name);
+  for (const auto& [name, value] : nlohmann::json::parse(Run({"logs", "bbbb", "--attempt", "3", "-o", "json"}).out).items()) of_ended.insert(name);
+  EXPECT_EQ(of_running, of_ended);
+}
+
+TEST_F(LogsTest, OfALogAsLongAsWhatIsKeptNobodyKnowsWhatCameBefore) {
+  scheduler_.left_log = std::string(kLogBytes - 4, 'x');
+  EXPECT_EQ(nlohmann::json::parse(Run({"logs", "bbbb", "-o", "json"}).out)["skipped_bytes"], 0);
+  EXPECT_EQ(Run({"logs", "bbbb"}).err, "");
+  // The first three bytes may have been the rest of a character.
+  scheduler_.left_log = std::string(kLogBytes - 3, 'x');
+  for (const bool follows : {false, true}) {
+    std::vector<std::string> command = {"logs", "bbbb"};
+    if (follows) command.emplace_back("--follow");
+    EXPECT_THAT(Run(command).err, HasSubstr("of what attempt 0 has printed, this is the end: the last 64 KiB are kept\n"));
+    command.insert(command.end(), {"-o", "json"});
+    const nlohmann::json json = nlohmann::json::parse(Run(command).out);
+    EXPECT_TRUE(json["skipped_bytes"].is_null()) << json["skipped_bytes"];
+    EXPECT_EQ(json["ended"], true);
+  }
 }
 
 TEST_F(LogsTest, AnAttemptThatHasPrintedNothingYetIsToldOf) {

@@ -76,6 +76,14 @@ TEST(ManualPagesTest, AFolderThatCannotBeMadeIsNamed) {
   EXPECT_THAT(outcome.err, HasSubstr("cannot make the folder " + file + "/man1: Not a directory\n  name another with --man"));
 }
 
+// As where a script's variable was never set.
+TEST(ManualPagesTest, AFolderWithoutANameIsRefused) {
+  const Outcome outcome = RunCommandLine({"reference", "--man", ""});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, "error: --man: is empty\n  give it a value, or leave it out\n");
+}
+
 TEST(ManualPagesTest, AFileThatCannotBeWrittenIsNamed) {
   const TempFolder folder;
   std::filesystem::create_directories(folder.path() / "longreach.1" / "full");

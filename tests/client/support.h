@@ -126,6 +126,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   int log_breaks = 0;
   std::string state_behind_log;  // Of the job, once all parts were sent; empty: as before.
   uint32_t log_attempt = 0;      // Whose log GetLog has.
+  std::string left_log = "step 1\nstep 2";  // And what it says.
   std::atomic<int> followed{0};
   std::function<void()> when_explained = [] {}, when_followed = [] {};
 
@@ -266,7 +267,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   }
   grpc::Status GetLog(grpc::ServerContext*, const v1::GetLogRequest* request, v1::GetLogResponse* response) override {
     log_request = *request;
-    response->set_text("step 1\nstep 2");
+    response->set_text(left_log);
     response->set_attempt(log_attempt);
     return Answer("GetLog");
   }

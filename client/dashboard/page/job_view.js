@@ -45,7 +45,8 @@ async function drawJob({attempts, measurements, artifacts, progress, canonical, 
 
 // Of a job that runs what its attempt has printed so far: the answer says then whether it has ended.
 function drawLog({attempt, text, ended, skipped_bytes: skipped}) {
-  const legend = `of attempt ${attempt}${ended === false ? ", which runs" : ""}${skipped > 0 ? `, without its first ${bytes(skipped)} bytes` : ""}`;
+  const cut = skipped === null ? ", its last 64 KiB" : skipped > 0 ? `, without its first ${bytes(skipped)} bytes` : "";
+  const legend = `of attempt ${attempt}${ended === false ? ", which runs" : ""}${cut}`;
   return element("div", {}, element("p", {class: "legend"}, legend), element("pre", {tabindex: "0", "aria-label": "Log"}, text === "" ? "no log yet" : text));
 }
 

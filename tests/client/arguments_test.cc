@@ -1,0 +1,93 @@
+// What of a command line is refused before anything is asked or made, whichever command it is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "client/absolute_path.h"
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+class ArgumentsTest : public WithFakeScheduler {};
+
+// "$LIMIT" of a script that never set it.
+TEST_F(ArgumentsTest, AnOptionWithoutAValueIsNotTakenForOneThatWasLeftOut) {
+  const std::vector<std::vector<std::string>> lines = {
+      {"wait", "last", "--timeout", ""},      {"jobs", "last", "--state", ""},          {"submit", "table-b1", "--priority", ""}, {"results", "last", "--rows", ""},
+      {"run", "table-b1", "--engine", ""},    {"doctor", "--data-folder", ""},          {"data", "list", "--data-folder", ""},    {"job", "bbbb", "--get", ""},
+      {"results", "last", "--metric", "", "--rows", "task"}, {"cancel", "last", "--only", ""}};
+  for (const std::vector<std::string>& line : lines) {
+    const Outcome outcome = Run(line);
+    EXPECT_EQ(outcome.code, kUsage) << line.front();
+    EXPECT_EQ(outcome.out, "") << line.front();
+    EXPECT_THAT(outcome.err, EndsWith(": is empty\n  give it a value, or leave it out\n")) << line.front();
+  }
+  EXPECT_EQ(scheduler_.calls, 0);
+  EXPECT_THAT(Run({"wait", "--timeout", "", "-o", "json"}).err, HasSubstr("\"message\":\"--timeout: is empty\""));
+}
+
+class FolderThatIsGoneTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    before_ = std::filesystem::current_path();
+    TempFolder gone;
+    std::filesystem::current_path(gone.path());
+  }
+  void TearDown() override { std::filesystem::current_path(before_); }
+
+  std::filesystem::path before_;
+};
+
+TEST_F(FolderThatIsGoneTest, PathsThatBeginInItAreRefusedAndOthersAreAsTheyWere) {
+  const absl::StatusOr<std::filesystem::path> refused = AbsolutePath("FILE", "copy.db");
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("FILE: 'copy.db' begins in the folder that this was called in"));
+  EXPECT_EQ(*AbsolutePath("FILE", "/backup/copy.db"), "/backup/copy.db");
+}
+
+TEST_F(FolderThatIsGoneTest, CommandsEndWithAnError) {
+  for (const std::vector<std::string>& line : {std::vector<std::string>{"store", "backup", "copy.db", "--scheduler", "localhost:1"},
+                                               {"store", "merge", "other.db", "--scheduler", "localhost:1"},
+                                               {"export", "bbbb", "tuned", "--scheduler", "localhost:1"},
+                                               {"certs", "init", "certs"}}) {
+    const Outcome outcome = RunCommandLine(line);
+    EXPECT_EQ(outcome.code, kFailed) << line.front();
+    EXPECT_THAT(outcome.err, HasSubstr("begins in the folder that this was called in, which cannot be named: ")) << line.front();
+  }
+}
+
+TEST(AbsolutePathTest, ThereMustBeAPath) {
+  EXPECT_EQ(AbsolutePath("DIR", "").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(*AbsolutePath("DIR", "tuned"), std::filesystem::current_path() / "tuned");
+}
+
+// Where std::filesystem would throw.
+TEST(UnreadablePathsTest, AListOfTokensThatCannotBeLookedAtIsNamed) {
+  const std::string name(300, 'a');
+  const Outcome outcome = RunCommandLine({"certs", "token", "--role", "client", "--name", "bob", "--add", name});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("error: cannot look at " + name + ": File name too long\n"));
+  EXPECT_EQ(RunCommandLine({"certs", "init", name}).code, kFailed);
+}
+
+TEST(UnreadablePathsTest, AStoreThatCannotBeLookedAtIsNotSaidToBeMissing) {
+  const std::string name(300, 'a');
+  // A plan would be made as if nothing were done yet.
+  for (const std::vector<std::string>& line : {std::vector<std::string>{"sweeps"}, {"status"}, {"plan", "quickstart"}}) {
+    std::vector<std::string> words = line;
+    words.insert(words.end(), {"--store", name});
+    const Outcome outcome = RunCommandLine(words);
+    EXPECT_EQ(outcome.code, kFailed) << line.front();
+    EXPECT_THAT(outcome.err, HasSubstr("error: cannot look at the store '" + name + "': File name too long\n")) << line.front();
+  }
+}
+
+}  // namespace
+}  // namespace longreach::client
