@@ -23,11 +23,17 @@ GridCell CellOfWords(const std::vector<std::string>& words, bool json) {
   return {.value = fmt::format("[{}]", Join(quoted, ",")), .is_raw = true};
 }
 
+// All but one are texts.
+GridCell CellOfValue(const SettingInForce& setting) {
+  if (setting.value.empty()) return MissingCell();
+  return {.value = setting.value, .is_raw = setting.name == "quiet"};
+}
+
 Grid SettingsGrid(const std::vector<SettingInForce>& settings, bool json) {
   Grid grid;
   grid.columns = {{"name", "NAME"}, {"value", "VALUE"}, {"source", "SOURCE"}, {"passed_over", "PASSED OVER"}};
   for (const SettingInForce& one : settings) {
-    grid.rows.push_back({TextCell(one.name), one.value.empty() ? MissingCell() : TextCell(one.value), TextCell(one.source), CellOfWords(one.passed_over, json)});
+    grid.rows.push_back({TextCell(one.name), CellOfValue(one), TextCell(one.source), CellOfWords(one.passed_over, json)});
   }
   return grid;
 }

@@ -59,7 +59,7 @@ Grid AttemptsOf(const v1::GetJobResponse& response) {
   for (const v1::AttemptInfo& one : response.attempts()) {
     attempts.rows.push_back({NumberCell(one.attempt()), TextCell(WorkerOf(one, response)),
                              TextCell(one.outcome().empty() ? "running" : one.outcome()),
-                             TextCell(HumanTime(one.started_at())), TextCell(HumanTime(one.ended_at())),
+                             TimeCell(one.started_at()), TimeCell(one.ended_at()),
                              NumberCell(one.members()), TextCell(one.engine()), TextCell(one.device()),
                              one.threads() > 0 ? NumberCell(one.threads()) : MissingCell(), TextCell(one.build()), TextCell(one.detail())});
   }

@@ -1,6 +1,7 @@
 #include "client/commands/listings.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 
@@ -10,6 +11,11 @@
 #include "proto/types/job.h"
 
 namespace longreach::client {
+
+GridCell TimeCell(const google::protobuf::Timestamp& time) {
+  if (time.seconds() == 0 && time.nanos() == 0) return MissingCell();
+  return {.value = google::protobuf::util::TimeUtil::ToString(time), .shown = HumanTime(time)};
+}
 
 Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
   Grid grid;
@@ -38,7 +44,7 @@ Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
                          NumberCell(counts.waiting()),
                          NumberCell(counts.failed()),
                          NumberCell(counts.cancelled()),
-                         TextCell(HumanTime(sweep.submitted_at()))});
+                         TimeCell(sweep.submitted_at())});
   }
   return grid;
 }

@@ -21,7 +21,7 @@ void PartsOutput::Add(const std::string& sweep, const std::string& key, const go
 }
 
 void PartsOutput::AddJson(const std::string& sweep, const std::string& key, const std::string& object) {
-  if (several_) return Add({{"sweep", JsonText(sweep)}, {key, object}});
+  if (several_) return Add({{"name", JsonText(sweep)}, {key, object}});
   session_.out() << JsonDocumentOf(object);
 }
 

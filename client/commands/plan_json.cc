@@ -1,7 +1,5 @@
 #include "client/commands/plan_json.h"
 
-#include <string_view>
-
 #include "client/output/json.h"
 
 namespace longreach::client {
@@ -14,16 +12,8 @@ bool NothingIsToRun(const v1::Plan& plan) {
 bool HoursAreKnown(const v1::Plan& plan) { return NothingIsToRun(plan) || !(plan.hours() <= 0); }
 
 std::string JsonWithPlan(const google::protobuf::Message& message, const v1::Plan& plan) {
-  std::string json = JsonOf(message);
-  if (HoursAreKnown(plan)) return json;
-  // Within a text the quotes are escaped, so that it has none of these.
-  for (const std::string_view key : {"\"hours\":", "\"hours_low\":", "\"hours_high\":"}) {
-    const size_t at = json.find(key);
-    if (at == std::string::npos) continue;
-    const size_t value = at + key.size();
-    json.replace(value, json.find_first_of(",}", value) - value, "null");
-  }
-  return json;
+  const std::string json = JsonOf(message);
+  return HoursAreKnown(plan) ? json : WithNulls(json, {"hours", "hours_low", "hours_high"});
 }
 
 }  // namespace longreach::client

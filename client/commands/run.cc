@@ -141,7 +141,9 @@ absl::Status RunCommand::PrintResults(Session& session, Connection& connection, 
   v1::TableSpec table = file.has_table ? file.table : UsualTable(whole);
   RETURN_IF_ERROR(CompleteTable(connection, whole, table));
   ASSIGN_OR_RETURN(const v1::Table measured, FetchMeasuredTable(session, connection, whole, table, published_));
-  if (session.json()) output.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
+  PartsOutput::Members members = {{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}};
+  if (output.several()) members.insert(members.begin(), {"name", JsonText(sweep.name())});  // As of each part that another command prints.
+  if (session.json()) output.Add(members);
   else PrintMeasuredTable(session, output, whole, measured, table, {.published = published_});
   session.out().flush();
   if (!file.grid.empty() && !ShowsSystems(table)) {

@@ -141,7 +141,7 @@ absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsReques
   if (!session_.out()) return absl::OkStatus();
 
   if (session_.json() && output_.several()) {
-    output_.Add({{"sweep", JsonText(sweep.name())}, {"measurements", "[" + json + "]"}});
+    output_.Add({{"name", JsonText(sweep.name())}, {"measurements", "[" + json + "]"}});
   } else if (session_.json()) {
     session_.out() << "]}\n";
   } else if (!is_csv) {

@@ -7,8 +7,8 @@
 #include "client/commands/outcome.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
+#include "client/commands/update_json.h"
 #include "client/interrupt.h"
-#include "client/output/json.h"
 #include "client/output/text.h"
 #include "client/pause_news.h"
 #include "client/stuck.h"
@@ -72,7 +72,7 @@ class Wait final : public Command {
         case SweepWatcher::Event::Kind::kInterrupt: return interrupt.exit_code();
         case SweepWatcher::Event::Kind::kEnded: {
           RETURN_IF_ERROR(event.status);
-          if (session.json()) session.out() << JsonDocument(last);
+          if (session.json()) session.out() << JsonOfUpdate(last);
           return ReportOutcome(session, *connection, last.sweep());
         }
         case SweepWatcher::Event::Kind::kTick:
@@ -84,7 +84,7 @@ class Wait final : public Command {
 
  private:
   static absl::StatusOr<int> TimedOut(Session& session, const v1::SweepUpdate& last, double seconds) {
-    if (session.json()) session.out() << JsonDocument(last);
+    if (session.json()) session.out() << JsonOfUpdate(last);
     if (last.sweep().id().empty()) session.Say("the time was up before the scheduler answered");
     else session.Say(fmt::format("the time was up: {} of {} of sweep {} done after {}", Thousands(last.sweep().counts().succeeded()), Count(last.sweep().jobs(), "job"),
                                  Printable(last.sweep().name()), HumanDuration(seconds)));

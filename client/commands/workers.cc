@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/commands/command.h"
+#include "client/commands/listings.h"
 #include "client/commands/suggestions.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
@@ -108,7 +109,7 @@ class Workers final : public Command {
                            TextCell(one.device()),
                            NumberCell(one.threads()),
                            NumberCell(one.pack_limit()),
-                           TextCell(HumanTime(one.seen_at())),
+                           TimeCell(one.seen_at()),
                            Doing(one),
                            TextCell(one.reason())});
       if (with_damaged) grid.rows.back().push_back(DamagedData(one));

@@ -174,6 +174,18 @@ std::string JsonOf(const google::protobuf::Message& message) {
   return EscapeControls(json);
 }
 
+std::string WithNulls(std::string object, std::initializer_list<std::string_view> members) {
+  for (const std::string_view member : members) {
+    // Within a text the quotes are escaped, so that it has none of these.
+    const std::string key = fmt::format("\"{}\":", member);
+    const size_t at = object.find(key);
+    if (at == std::string::npos) continue;
+    const size_t value = at + key.size();
+    object.replace(value, object.find_first_of(",}", value) - value, "null");
+  }
+  return object;
+}
+
 std::string JsonDocument(const google::protobuf::Message& message) { return JsonDocumentOf(JsonOf(message)); }
 
 std::string JsonDocumentOf(const std::string& object) {

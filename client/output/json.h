@@ -5,6 +5,7 @@
 
 #include <google/protobuf/message.h>
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,9 @@ std::string JsonNumber(double value);
 
 // A message without the schema key, on one line.
 std::string JsonOf(const google::protobuf::Message& message);
+
+// An object, in which each of these members that is a number is null: nobody knows it, and its message has no other word for that than 0.
+std::string WithNulls(std::string object, std::initializer_list<std::string_view> members);
 
 // A message with the schema key first. Ends with a line feed.
 std::string JsonDocument(const google::protobuf::Message& message);

@@ -372,7 +372,7 @@ TEST_F(CommandTest, PartsAreSubmittedAndPlannedOneByOne) {
   const nlohmann::json json = nlohmann::json::parse(Run({"plan", "nope-tinyllama", "-o", "json", "--set", "training.batch_size=2"}).out);
   EXPECT_EQ(scheduler_.submitted.spec().training().batch_size(), 2);
   ASSERT_EQ(json["parts"].size(), 5u);
-  EXPECT_EQ(json["parts"][1]["sweep"], "nope-table-1-proof-pile");
+  EXPECT_EQ(json["parts"][1]["name"], "nope-table-1-proof-pile");
   EXPECT_EQ(json["parts"][1]["plan"]["jobs"], 945);
   EXPECT_FALSE(json.contains("jobs"));
 }

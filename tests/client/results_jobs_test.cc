@@ -157,7 +157,7 @@ TEST_F(ResultsJobsTest, ValuesOfPartsHaveOneHeaderAndSayWhichSweepTheyAreOf) {
 
   const nlohmann::json json = nlohmann::json::parse(Run({"results", "nope-tinyllama", "--jobs", "-o", "json"}).out);
   ASSERT_EQ(json["parts"].size(), 5u);
-  EXPECT_EQ(json["parts"][0]["sweep"], "nope-table-1");
+  EXPECT_EQ(json["parts"][0]["name"], "nope-table-1");
   EXPECT_EQ(json["parts"][4]["measurements"].size(), 3u);
 }
 

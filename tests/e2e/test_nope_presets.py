@@ -59,7 +59,7 @@ def test_a_plan_says_what_the_paper_costs(home, name):
 
 def test_the_whole_paper_is_planned_part_by_part(home):
     parts = run_cli(home, "plan", "nope-tinyllama", "-o", "json").json()["parts"]
-    assert [part["sweep"] for part in parts] == ["nope-table-1", "nope-table-1-proof-pile", *list(SIZES)[1:]]
+    assert [part["name"] for part in parts] == ["nope-table-1", "nope-table-1-proof-pile", *list(SIZES)[1:]]
     assert [part["plan"]["jobs"] for part in parts] == [26, 26, 11, 16, 8]
     empty = run_cli(home, "results", "nope-tinyllama", "--store", home.path / "none.db")
     assert empty.code == 4, empty
@@ -180,7 +180,7 @@ def test_the_whole_papers_tables_are_printed_one_after_the_other(home, measured)
     titles = [line for line in tables.out.splitlines() if line.startswith("NoPE and RoPE of 1.1 billion parameters: ")]
     assert len(titles) == 5 and "\nnope-table-1-proof-pile\n" + titles[1] in tables.out, tables.out
     parts = run_cli(home, "results", "nope-tinyllama", "--store", home.path / "small.db", "-o", "json").json()["parts"]
-    assert [part["sweep"] for part in parts] == ["nope-table-1", "nope-table-1-proof-pile", *list(SIZES)[1:]]
+    assert [part["name"] for part in parts] == ["nope-table-1", "nope-table-1-proof-pile", *list(SIZES)[1:]]
     assert len(parts[1]["table"]["rows"]) == 26
     # The parts that are there, and a word about the others.
     run_cli(home, "submit", small(home, "nope-positions"), "--store", home.path / "one.db")
