@@ -20,11 +20,11 @@ Environment ProcessEnvironment() {
   environment.err_is_terminal = isatty(STDERR_FILENO) != 0;
   struct stat out {};
   if (fstat(STDOUT_FILENO, &out) == 0 && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode))) environment.out_fd = STDOUT_FILENO;
-  winsize size{};
-  if ((ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) &&
-      size.ws_col > 0) {
-    environment.width = size.ws_col;
-  }
+  environment.width = [usual = environment.width] {
+    winsize size{};
+    const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    return is_known && size.ws_col > 0 ? static_cast<int>(size.ws_col) : usual();
+  };
   environment.variable = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);

@@ -15,8 +15,8 @@ struct Environment {
   std::ostream* err = nullptr;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
-  // Columns of the terminal.
-  int width = 80;
+  // Columns of the terminal, which may be made wider or narrower while a command runs.
+  std::function<int()> width = [] { return 80; };
   // Empty when it is not set.
   std::function<std::string(const char* name)> variable;
   // The names of all that are set.

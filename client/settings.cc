@@ -200,7 +200,8 @@ absl::Status ApplyColor(const Levels& levels, const Environment& environment, Se
                       "write auto, always or never");
   }
   const bool no_color = !environment.variable("NO_COLOR").empty();
-  const bool plain = no_color || environment.variable("TERM") == "dumb";
+  settings.dumb_terminal = environment.variable("TERM") == "dumb";
+  const bool plain = no_color || settings.dumb_terminal;
   settings.color_out = choice == "always" || (choice == "auto" && environment.out_is_terminal && !plain);
   settings.color_err = choice == "always" || (choice == "auto" && environment.err_is_terminal && !plain);
   settings.in_force.push_back(InForce(levels, "color", choice));

@@ -65,6 +65,7 @@ struct Settings {
   bool format_by_flag = false;
   bool color_out = false;
   bool color_err = false;
+  bool dumb_terminal = false;  // It knows no way back to a line that is written.
   bool quiet = false;
   // The same for people ('longreach config show'), each that there is.
   std::vector<SettingInForce> in_force;

@@ -239,7 +239,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
   const Environment& environment = session_.environment();
   std::ostream silent(nullptr);
   ProgressView view(session_.settings().quiet ? silent : *environment.err,
-                    {.terminal = environment.err_is_terminal && !session_.settings().quiet,
+                    {.terminal = environment.err_is_terminal && !session_.settings().dumb_terminal && !session_.settings().quiet,
                      .color = session_.settings().color_err,
                      .width = environment.width});
   SweepWatcher watcher(connection_, sweep_.id(), session_.Patience());

@@ -130,7 +130,7 @@ Grid FieldsGrid(const std::vector<FieldNote>& notes) {
 // For people: their texts are too long for a column.
 void PrintFields(const std::vector<FieldNote>& notes, Session& session) {
   constexpr int kWidest = 100;
-  const int width = std::min(session.environment().width, kWidest) - 4;
+  const int width = std::min(session.environment().width(), kWidest) - 4;
   for (const FieldNote& note : notes) {
     session.out() << note.path << "  " << note.type;
     if (!note.standard.empty()) session.out() << " [" << note.standard << "]";

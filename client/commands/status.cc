@@ -5,7 +5,7 @@
 #include "client/commands/outcome.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
-#include "client/output/json.h"
+#include "client/commands/update_json.h"
 #include "client/output/progress.h"
 #include "client/output/text.h"
 #include "client/pause_news.h"
@@ -33,15 +33,15 @@ class StatusCommand final : public Command {
     if (session.json()) {
       ASSIGN_OR_RETURN(v1::Sweep whole, FindSweep(*connection, update.sweep().id()));
       *update.mutable_sweep()->mutable_spec() = std::move(*whole.mutable_spec());
-      session.out() << JsonDocument(update);
+      session.out() << JsonOfUpdate(update);
       return kDone;
     }
     const v1::Sweep& sweep = update.sweep();
     session.out() << fmt::format("{} {}, {}, priority {}, submitted {}\n", ShortId(sweep.id()),
                                  Printable(sweep.name()), Printable(sweep.state()), sweep.priority(),
                                  HumanTime(sweep.submitted_at()));
-    for (const std::string& line :
-         ProgressBlock(update, session.environment().out_is_terminal ? session.environment().width : 160)) {
+    const Environment& environment = session.environment();
+    for (const std::string& line : ProgressBlock(update, environment.out_is_terminal ? environment.width() : 160, /*bar=*/environment.out_is_terminal)) {
       session.out() << line << "\n";
     }
     // Nobody else has the store: who had these jobs has ended, without a word.

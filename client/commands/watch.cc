@@ -4,8 +4,8 @@
 #include "client/commands/command.h"
 #include "client/commands/outcome.h"
 #include "client/commands/sweep_calls.h"
+#include "client/commands/update_json.h"
 #include "client/interrupt.h"
-#include "client/output/json.h"
 #include "client/output/progress.h"
 #include "client/output/text.h"
 #include "client/pause_news.h"
@@ -34,7 +34,7 @@ class Watch final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     InterruptScope interrupt;
     const Environment& environment = session.environment();
-    ProgressView view(session.out(), {.terminal = environment.out_is_terminal,
+    ProgressView view(session.out(), {.terminal = environment.out_is_terminal && !session.settings().dumb_terminal,
                                       .color = session.settings().color_out,
                                       .width = environment.width});
     SweepWatcher watcher(*connection, sweep_, session.Patience());
@@ -54,7 +54,7 @@ class Watch final : public Command {
         case SweepWatcher::Event::Kind::kUpdate:
           if (event.back) Tell(session, view, "the scheduler answers again");
           if (session.json()) {
-            session.out() << JsonDocument(event.update) << std::flush;
+            session.out() << JsonOfUpdate(event.update) << std::flush;
           } else {
             view.Show(event.update);
             const bool taken = last.sweep().id().empty() && named_->count() == 0;

@@ -30,14 +30,10 @@ std::string Counts(const v1::Sweep& sweep) {
 }
 
 std::string Speed(const v1::SweepUpdate& update) {
-  std::string text;
-  if (update.job_steps_per_second() > 0) {
-    text += fmt::format("; {} job-steps/s", HumanRate(update.job_steps_per_second()));
-  }
-  if (update.seconds_left() > 0 && !update.finished()) {
-    text += fmt::format("; about {} left", HumanDuration(update.seconds_left()));
-  }
-  return text;
+  std::vector<std::string> parts;
+  if (update.job_steps_per_second() > 0) parts.push_back(fmt::format("{} job-steps/s", HumanRate(update.job_steps_per_second())));
+  if (update.seconds_left() > 0 && !update.finished()) parts.push_back(fmt::format("about {} left", HumanDuration(update.seconds_left())));
+  return Join(parts, "; ");
 }
 
 // The share of the work that is done, in [0, 1].
@@ -99,8 +95,12 @@ std::string Bar(double share, int width) {
 std::string Headline(const v1::SweepUpdate& update) {
   const std::string state =
       update.sweep().state() == "live" ? "" : fmt::format(" ({})", Printable(update.sweep().state()));
-  return fmt::format("{}{}: {}{}", Printable(update.sweep().name()), state, Counts(update.sweep()),
-                     Speed(update));
+  return fmt::format("{}{}: {}", Printable(update.sweep().name()), state, Counts(update.sweep()));
+}
+
+std::string HeadlineWithSpeed(const v1::SweepUpdate& update) {
+  const std::string speed = Speed(update);
+  return Headline(update) + (speed.empty() ? "" : "; " + speed);
 }
 
 std::string StoreTrouble(const v1::SweepUpdate& update) {
@@ -110,14 +110,16 @@ std::string StoreTrouble(const v1::SweepUpdate& update) {
 }  // namespace
 
 std::string ProgressLine(const v1::SweepUpdate& update) {
-  return Headline(update) + (update.store_trouble().empty() ? "" : "; " + StoreTrouble(update));
+  return HeadlineWithSpeed(update) + (update.store_trouble().empty() ? "" : "; " + StoreTrouble(update));
 }
 
-std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width) {
-  std::vector<std::string> lines = {Headline(update)};
+std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width, bool bar) {
+  std::vector<std::string> lines = {HeadlineWithSpeed(update)};
+  // How long it still takes is what people look for: it is not cut off.
+  if (const std::string speed = Speed(update); !speed.empty() && DisplayWidth(lines.front()) > width) lines = {Headline(update), "  " + speed};
   const double share = Share(update);
-  lines.push_back(
-      fmt::format("{} {:.1f} %", Bar(share, std::clamp(width - 12, 10, 60)), std::floor(share * 1000) / 10));
+  const std::string percent = fmt::format("{:.1f} %", std::floor(share * 1000) / 10);
+  lines.push_back(bar ? fmt::format("{} {}", Bar(share, std::clamp(width - 12, 10, 60)), percent) : percent);
   if (!update.store_trouble().empty()) lines.push_back(StoreTrouble(update));
   for (const std::string& line : RunningLines(update)) lines.push_back(line);
   for (std::string& line : lines) line = CutToWidth(line, width);
@@ -132,7 +134,7 @@ void ProgressView::Clear() {
 }
 
 void ProgressView::Draw() {
-  block_ = ProgressBlock(last_, std::max(20, style_.width - 1));
+  block_ = ProgressBlock(last_, std::max(20, style_.width() - 1));
   for (size_t i = 0; i < block_.size(); ++i) {
     out_ << (style_.color && i == 0 ? fmt::format("\x1b[1m{}\x1b[0m", block_[i]) : block_[i]) << "\n";
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -16,7 +17,7 @@ class ProgressView {
   struct Style {
     bool terminal = false;
     bool color = false;
-    int width = 80;
+    std::function<int()> width = [] { return 80; };  // Of the terminal, whenever the block is drawn.
     // In a pipe: the least time between two lines.
     std::chrono::milliseconds line_every = std::chrono::seconds(5);
   };
@@ -51,7 +52,7 @@ class ProgressView {
 // "12/945 done, 9 running, 924 queued; 1,204 job-steps/s; about 12 min left".
 std::string ProgressLine(const v1::SweepUpdate& update);
 
-// The lines of the block, without colour.
-std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width);
+// The lines of the block, without colour. `bar`: with one in front of the share that is done, as on a terminal.
+std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width, bool bar = true);
 
 }  // namespace longreach::client

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "client/output/text.h"
+#include "proto/base/text.h"
 
 namespace longreach::client {
 namespace {
@@ -88,7 +89,7 @@ TEST(ProgressTest, InAPipeTheNewestLineIsWrittenOnceItsTimeHasComeWithoutAnother
 
 TEST(ProgressTest, OnATerminalRedrawsItsBlock) {
   std::ostringstream out;
-  ProgressView view(out, {.terminal = true, .width = 100});
+  ProgressView view(out, {.terminal = true, .width = [] { return 100; }});
   v1::SweepUpdate update = Update(0, 9);
   v1::RunningAttempt& attempt = *update.add_running();
   attempt.set_task("even_pairs");
@@ -125,8 +126,36 @@ TEST(ProgressTest, LinesFitIntoNarrowTerminals) {
   v1::SweepUpdate update = Update(0, 9);
   for (int i = 0; i < 20; ++i) update.add_running()->set_task("modular_arithmetic_brackets");
   const std::vector<std::string> block = ProgressBlock(update, 30);
-  EXPECT_EQ(block.size(), 11u) << "two lines, eight attempts, and how many more";
+  EXPECT_EQ(block.size(), 12u) << "three lines, eight attempts, and how many more";
   for (const std::string& line : block) EXPECT_LE(DisplayWidth(line), 30) << line;
+}
+
+TEST(ProgressTest, HowLongItTakesIsNotCutOffInANarrowTerminal) {
+  const std::vector<std::string> narrow = ProgressBlock(Update(12, 9), 50);
+  ASSERT_EQ(narrow.size(), 3u);
+  EXPECT_EQ(narrow[0], "mine: 12/945 done, 9 running, 924 queued");
+  EXPECT_EQ(narrow[1], "  1,204 job-steps/s; about 12 min left");
+  const std::vector<std::string> wide = ProgressBlock(Update(12, 9), 78);
+  ASSERT_EQ(wide.size(), 2u);
+  EXPECT_EQ(wide[0], ProgressLine(Update(12, 9)));
+}
+
+TEST(ProgressTest, ABlockIsAsWideAsItsTerminalIsByThen) {
+  std::ostringstream out;
+  int columns = 100;
+  ProgressView view(out, {.terminal = true, .width = [&columns] { return columns; }});
+  view.Show(Update(0, 9));
+  columns = 40;
+  const size_t first = out.str().size();
+  view.Show(Update(1, 9));
+  for (const std::string& line : Split(out.str().substr(first), '\n')) {
+    const std::string drawn = line.substr(line.rfind("\x1b[J") == std::string::npos ? 0 : line.rfind("\x1b[J") + 3);
+    EXPECT_LT(DisplayWidth(drawn), 40) << drawn;
+  }
+}
+
+TEST(ProgressTest, WhatIsNoTerminalGetsNoBar) {
+  EXPECT_EQ(ProgressBlock(Update(472, 9), 160, /*bar=*/false).at(1), "49.9 %");
 }
 
 TEST(ProgressTest, SurvivesNumbersThatMakeNoSense) {

@@ -384,6 +384,8 @@ TEST(SettingsTest, ColoursOnlyTerminalsThatWantThem) {
   EXPECT_FALSE(Resolve({}, {}, false)->color_out);
   EXPECT_FALSE(Resolve({}, {{"NO_COLOR", "1"}}, true)->color_out);
   EXPECT_FALSE(Resolve({}, {{"TERM", "dumb"}}, true)->color_err);
+  EXPECT_TRUE(Resolve({}, {{"TERM", "dumb"}, {"LONGREACH_COLOR", "always"}}, true)->dumb_terminal);
+  EXPECT_FALSE(Resolve({}, {{"TERM", "xterm"}}, true)->dumb_terminal);
   EXPECT_TRUE(Resolve(always, {{"NO_COLOR", "1"}}, false)->color_out);
   EXPECT_FALSE(Resolve(never, {}, true)->color_err);
   EXPECT_EQ(ExitCodeOf(Resolve(wrong, {}).status()), kUsage);

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <future>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -165,6 +166,24 @@ TEST_F(WatchTest, WatchAsJsonIsOneDocumentALine) {
   ASSERT_GE(lines.size(), 1u);
   for (const std::string& line : lines) EXPECT_EQ(nlohmann::json::parse(line)["schema"], "longreach/v1");
   EXPECT_EQ(nlohmann::json::parse(lines.back())["finished"], true);
+}
+
+TEST_F(WatchTest, ATerminalThatKnowsNoWayBackGetsLines) {
+  FailOneJob();
+  const auto shown_on = [this](const std::string& terminal) {
+    std::ostringstream out, err;
+    Environment environment;
+    environment.out = &out;
+    environment.err = &err;
+    environment.out_is_terminal = true;
+    environment.variable = [&terminal](const char* name) { return name == std::string_view("TERM") ? terminal : std::string(); };
+    EXPECT_EQ(RunClient({"watch", "--scheduler", scheduler_.address(), "--color", "never"}, environment), kFailed) << err.str();
+    return out.str();
+  };
+  EXPECT_THAT(shown_on("xterm"), HasSubstr("\x1b[2A\r"));
+  const std::string dumb = shown_on("dumb");
+  EXPECT_EQ(dumb.find('\x1b'), std::string::npos) << dumb;
+  EXPECT_THAT(dumb, HasSubstr("table-b1: 2/3 done, 1 failed\n"));
 }
 
 TEST_F(WatchTest, WaitGivesUpAfterItsTime) {
