@@ -1,6 +1,10 @@
 """What docs/howto/api.md shows, done: its commands and its program, as they stand there but for the address."""
 import re
 import shlex
+import types
+
+import grpc
+import pytest
 
 from harness import ROOT, Scheduler, Worker, grpcurl, messages
 
@@ -31,3 +35,35 @@ def test_its_program_submits_watches_and_reads_a_table(home, capsys):
     number = re.compile(r"\d+\.\d %")
     shown = re.search(r"^4 of 4 jobs.*?(?=```)", PAGE, re.MULTILINE | re.DOTALL)[0]
     assert number.sub("N %", printed) == number.sub("N %", shown)
+
+
+def test_its_patience_is_for_a_scheduler_that_is_away_alone():
+    code = re.search(r"```python\n(import time\n.*?)\nsweeps = ", PAGE, re.DOTALL)[1]
+    paused = []
+    names = {"grpc": grpc}
+    exec(code, names)
+    names["time"] = types.SimpleNamespace(sleep=paused.append)
+
+    class Refusal(grpc.RpcError):
+        def __init__(self, code):
+            super().__init__(code)
+            self.code = lambda: code
+
+    def refusing(*codes):
+        left = list(codes)
+
+        def call(request, timeout):
+            if left:
+                raise Refusal(left.pop(0))
+            return request, timeout
+        return call
+
+    codes = grpc.StatusCode
+    assert names["patiently"](refusing(codes.UNAVAILABLE, codes.CANCELLED), "asked") == ("asked", 60)
+    assert paused == sorted(paused) and len(set(paused)) == 2, "a pause that grows"
+    with pytest.raises(Refusal) as refusal:
+        names["patiently"](refusing(codes.NOT_FOUND), "asked")
+    assert refusal.value.code() == codes.NOT_FOUND and len(paused) == 2
+    with pytest.raises(Refusal):
+        names["patiently"](refusing(*[codes.CANCELLED] * 6), "asked")
+    assert len(paused) == 2 + 5
