@@ -152,7 +152,7 @@ absl::StatusOr<SweepRow> NewestSweep(sql::Connection& db, std::string_view refer
   if (reference == "last") {
     ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kLast));
     ASSIGN_OR_RETURN(std::optional<SweepRow> sweep, ReadFirst(std::move(rows)));
-    if (!sweep.has_value()) return absl::NotFoundError("there is no sweep yet; 'longreach submit' makes one");
+    if (!sweep.has_value()) return absl::NotFoundError("there is no sweep yet; 'longreach submit SPEC' makes one");
     return *std::move(sweep);
   }
   // A name before the beginning of an id: people give names on purpose.
