@@ -4,6 +4,8 @@
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
 
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -11,13 +13,27 @@
 #include "proto/types/job.h"
 
 namespace longreach::client {
+namespace {
+
+// Each of these columns in which nothing but 0 stands.
+void LeaveOutZeros(Grid& grid, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    const auto column = std::ranges::find(grid.columns, key, &GridColumn::key);
+    const auto at = column - grid.columns.begin();
+    if (std::ranges::any_of(grid.rows, [at](const auto& row) { return row[static_cast<size_t>(at)].value != "0"; })) continue;
+    grid.columns.erase(column);
+    for (auto& row : grid.rows) row.erase(row.begin() + at);
+  }
+}
+
+}  // namespace
 
 GridCell TimeCell(const google::protobuf::Timestamp& time) {
   if (time.seconds() == 0 && time.nanos() == 0) return MissingCell();
   return {.value = google::protobuf::util::TimeUtil::ToString(time), .shown = HumanTime(time)};
 }
 
-Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
+Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps, bool whole) {
   Grid grid;
   grid.columns = {{"id", "ID"},
                   {"name", "NAME"},
@@ -46,6 +62,7 @@ Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
                          NumberCell(counts.cancelled()),
                          TimeCell(sweep.submitted_at())});
   }
+  if (!whole) LeaveOutZeros(grid, {"leased", "queued", "waiting", "failed", "cancelled"});
   return grid;
 }
 
@@ -100,7 +117,7 @@ void PrintSweep(Session& session, const v1::Sweep& sweep) {
   } else if (session.settings().quiet) {
     session.out() << sweep.id() << "\n";
   } else {
-    session.Print(SweepsGrid({sweep}), "sweeps");
+    session.Print(SweepsGrid({sweep}, /*whole=*/false), "sweeps");
   }
 }
 

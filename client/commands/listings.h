@@ -13,8 +13,8 @@ namespace longreach::client {
 // A point in time: for programs as JSON has it, "2026-11-20T17:18:44.250Z"; none where it is not set.
 GridCell TimeCell(const google::protobuf::Timestamp& time);
 
-Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps);
-// `whole`: with all columns. A program reads them by their place or name; for people those are left out that no job has something in.
+// `whole`: with all columns. A program reads them by their place or name; for people those are left out in which no sweep, or no job, has something.
+Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps, bool whole);
 Grid JobsGrid(const std::vector<v1::Job>& jobs, bool whole);
 // What 'jobs --state' takes, as ShownState() has it.
 std::vector<std::string> ShownFilterWords();

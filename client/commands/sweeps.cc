@@ -27,7 +27,7 @@ class Sweeps final : public Command {
       for (const v1::Sweep& sweep : response.sweeps()) session.out() << sweep.id() << "\n";
       return kDone;
     }
-    session.Print(SweepsGrid({response.sweeps().begin(), response.sweeps().end()}), "sweeps");
+    session.Print(SweepsGrid({response.sweeps().begin(), response.sweeps().end()}, session.settings().format == Format::kCsv), "sweeps");
     if (response.sweeps().empty()) {
       session.Say("no sweep was submitted yet; 'longreach list presets' names some to start with");
     }
