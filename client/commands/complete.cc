@@ -102,6 +102,7 @@ class Completer {
     } else if (current.starts_with('-')) {
       OfferOptions(*app);
     } else if (!Children(*app).empty()) {
+      if (!arguments_.empty() && arguments_ != std::vector<std::string>{"help"}) return {};  // Of a command that there is not.
       for (const CLI::App* child : Children(*app)) Add(child->get_name(), child->get_description());
     } else {
       OfferPositional(*app, arguments_.size());
@@ -156,10 +157,33 @@ class Completer {
   void OfferValues(const CLI::App& app, const CLI::Option& option, const std::string& current) {
     if (option.check_lname("only")) return OfferOnly(app, current);
     if (option.check_lname("between")) return OfferBetween(app, current);
-    if (!option.check_lname("best-of")) return Offer(option.get_type_name());
-    // The best of what jobs have is chosen, where rows and columns may be of their values too: lengths and slices.
-    OfferAll({kPairAxes.begin(), kPairAxes.end()});
-    OfferAll(SettingPaths());
+    if (option.check_lname("best-of")) {
+      // The best of what jobs have is chosen, where rows and columns may be of their values too: lengths and slices.
+      OfferAll({kPairAxes.begin(), kPairAxes.end()});
+      OfferAll(SettingPaths());
+    } else {
+      Offer(option.get_type_name());
+    }
+    const size_t comma = current.rfind(',');
+    if (comma != std::string::npos && IsList(option.get_type_name())) OfferBehind(current.substr(0, comma));
+  }
+
+  // "STATE[,STATE...]"; behind a ':' stands what is checked of it.
+  static bool IsList(const std::string& type) { return type.substr(0, type.find(':')).find(',') != std::string::npos; }
+
+  // What was written of a list, with a ',' and each of the words behind it that it does not have yet. Of PATH=VALUE,... the values of that path.
+  void OfferBehind(const std::string& written) {
+    const size_t equals = written.find('=');
+    const std::string path = equals == std::string::npos ? "" : written.substr(0, equals + 1);
+    const std::vector<std::string> named = Split(std::string_view(written).substr(path.size()), ',');
+    std::vector<std::string> lines;
+    for (const std::string& line : lines_) {
+      const std::string rest = line.starts_with(path) ? line.substr(path.size()) : "";
+      const std::string word = rest.substr(0, rest.find('\t'));
+      const bool is_value = !word.empty() && !word.ends_with('=') && word != ":files";
+      if (is_value && std::ranges::find(named, word) == named.end()) lines.push_back(fmt::format("{},{}", written, rest));
+    }
+    lines_ = std::move(lines);
   }
 
   // "--only=task=": an option and its value in one word.

@@ -61,6 +61,21 @@ TEST(CompletionTest, OffersTheValuesOfAnOptionThatIsInOneWordWithThem) {
   EXPECT_THAT(Offered({"sweeps", "--nothing="}), IsEmpty());
 }
 
+TEST(CompletionTest, OffersWhatAListDoesNotHaveYet) {
+  EXPECT_THAT(Offered({"jobs", "last", "--state", "queued,"}), ElementsAre("queued,waiting", "queued,running", "queued,succeeded", "queued,failed", "queued,cancelled", "queued,diverged"));
+  EXPECT_THAT(Offered({"jobs", "last", "--state=queued,run"}), ElementsAre("--state=queued,running"));
+  EXPECT_THAT(Offered({"run", "quickstart", "--set", "encoding=rope,al"}), ElementsAre("encoding=rope,alibi", "encoding=rope,alibi:randomized"));
+  EXPECT_THAT(Offered({"run", "quickstart", "--set", "encoding=rope,rope"}), ElementsAre("encoding=rope,rope:randomized"));
+  EXPECT_THAT(Offered({"run", "quickstart", "--set", "training.lengths=1,"}), IsEmpty()) << "numbers are not known";
+  EXPECT_THAT(Offered({"results", "last", "--rows", "task,enc"}), ElementsAre("task,encoding"));
+  EXPECT_THAT(Offered({"sweeps", "--store", "a,b"}), ElementsAre(":files")) << "a name, and no list";
+}
+
+TEST(CompletionTest, OffersNothingOfACommandThatThereIsNot) {
+  EXPECT_THAT(Offered({"bogus", ""}), IsEmpty());
+  EXPECT_THAT(Offered({"help", "ru"}), ElementsAre("run"));
+}
+
 // Lengths and slices, which tables have as rows, are not of jobs: the options below refuse them.
 TEST(CompletionTest, OffersTheAxesThatAnOptionTakes) {
   EXPECT_THAT(Offered({"results", "--rows", "l"}), ElementsAre("layer", "learning_rate", "length", "longbench_task"));
