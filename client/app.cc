@@ -138,6 +138,16 @@ int Report(const absl::Status& status, bool json, const Environment& environment
   return ExitCodeOf(status);
 }
 
+// `code`, if all of the answer has been written.
+int Written(int code, bool json, const Environment& environment) {
+  environment.out->flush();
+  if (*environment.out) return code;
+  struct stat out;
+  const bool readers_choice = fstat(STDOUT_FILENO, &out) == 0 && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode));
+  if (readers_choice) return kReaderGone;
+  return Report(Error(absl::StatusCode::kFailedPrecondition, "cannot write all of the answer to standard output", "is the disk full?"), json, environment);
+}
+
 std::string Footer(const CommandInfo& info) {
   std::string footer;
   if (!info.details.empty()) footer += std::string(info.details) + "\n";
@@ -279,9 +289,9 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
                                       arguments.rend());  // CLI11 takes words from the back.
     tree->root.parse(std::move(reversed));
   } catch (const CLI::CallForHelp& e) {
-    return tree->root.exit(e, *environment.out, *environment.err);
+    return Written(tree->root.exit(e, *environment.out, *environment.err), json, environment);
   } catch (const CLI::CallForVersion& e) {
-    return tree->root.exit(e, *environment.out, *environment.err);
+    return Written(tree->root.exit(e, *environment.out, *environment.err), json, environment);
   } catch (const CLI::ParseError& e) {
     const CLI::App& command = CommandGiven(tree->root);
     std::string message = e.what();
@@ -294,11 +304,7 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
   const absl::StatusOr<int> code = RunCommand(*tree, environment, json);
   environment.out->flush();
   if (!code.ok()) return Report(NameGivenOptions(code.status(), GivenOptions(tree->root)), json, environment);
-  if (*environment.out) return *code;
-  struct stat out;
-  const bool readers_choice = fstat(STDOUT_FILENO, &out) == 0 && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode));
-  if (readers_choice) return kReaderGone;
-  return Report(Error(absl::StatusCode::kFailedPrecondition, "cannot write all of the answer to standard output", "is the disk full?"), json, environment);
+  return Written(*code, json, environment);
 }
 
 }  // namespace longreach::client

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 namespace longreach::client {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
@@ -31,6 +33,19 @@ TEST_F(ArgumentsTest, AnOptionWithoutAValueIsNotTakenForOneThatWasLeftOut) {
   }
   EXPECT_EQ(scheduler_.calls, 0);
   EXPECT_THAT(Run({"wait", "--timeout", "", "-o", "json"}).err, HasSubstr("\"message\":\"--timeout: is empty\""));
+}
+
+TEST(AnswerTest, HelpThatCannotBeWrittenIsNoSuccess) {
+  for (const std::vector<std::string>& line : {std::vector<std::string>{"--help"}, {"run", "--help"}, {"--version"}}) {
+    std::ostream full(nullptr);
+    std::ostringstream err;
+    Environment environment;
+    environment.out = &full;
+    environment.err = &err;
+    environment.variable = [](const char*) { return std::string(); };
+    // Of a pipe, as this test's own output may be, it is its reader's choice.
+    EXPECT_THAT(RunClient(line, environment), AnyOf(kFailed, kReaderGone)) << line.back();
+  }
 }
 
 class FolderThatIsGoneTest : public ::testing::Test {
