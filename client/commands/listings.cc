@@ -15,12 +15,17 @@
 namespace longreach::client {
 namespace {
 
-// Each of these columns in which nothing but 0 stands.
-void LeaveOutZeros(Grid& grid, std::initializer_list<std::string_view> keys) {
+// Each of these columns in which nothing stands, or nothing but 0.
+void LeaveOutEmpty(Grid& grid, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
     const auto column = std::ranges::find(grid.columns, key, &GridColumn::key);
     const auto at = column - grid.columns.begin();
-    if (std::ranges::any_of(grid.rows, [at](const auto& row) { return row[static_cast<size_t>(at)].value != "0"; })) continue;
+    if (std::ranges::any_of(grid.rows, [at](const auto& row) {
+          const std::string& value = row[static_cast<size_t>(at)].value;
+          return !value.empty() && value != "0";
+        })) {
+      continue;
+    }
     grid.columns.erase(column);
     for (auto& row : grid.rows) row.erase(row.begin() + at);
   }
@@ -62,7 +67,7 @@ Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps, bool whole) {
                          NumberCell(counts.cancelled()),
                          TimeCell(sweep.submitted_at())});
   }
-  if (!whole) LeaveOutZeros(grid, {"leased", "queued", "waiting", "failed", "cancelled"});
+  if (!whole) LeaveOutEmpty(grid, {"leased", "queued", "waiting", "failed", "cancelled"});
   return grid;
 }
 
@@ -108,6 +113,7 @@ Grid JobsGrid(const std::vector<v1::Job>& jobs, bool whole) {
     if (diverged) row.insert(row.begin() + 6, BoolCell(job.diverged()));  // After the state.
     if (systems) row.insert(row.begin() + 1, TextCell(SystemsText(job)));
   }
+  if (!whole) LeaveOutEmpty(grid, {"failures", "failure"});
   return grid;
 }
 
