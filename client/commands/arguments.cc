@@ -49,6 +49,10 @@ CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgu
   return how.parts ? option : option->check(WhyNotOneSweep);
 }
 
+CLI::Option* AddSweepsArgument(CLI::App& app, std::vector<std::string>& sweeps) {
+  return app.add_option("SWEEP", sweeps, "The sweeps [last]")->check(WhyNoText)->check(WhyNotOneSweep);
+}
+
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job) {
   return app.add_option("JOB", job, "The job's id, or its beginning (at least 4 digits)")->required()->check(WhyNoText);
 }

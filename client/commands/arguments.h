@@ -24,6 +24,8 @@ struct SweepArgument {
   std::string description = "The sweep";
 };
 CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgument& how = {});
+// Several sweeps, or none, which stands for the last.
+CLI::Option* AddSweepsArgument(CLI::App& app, std::vector<std::string>& sweeps);
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
 
 inline constexpr std::string_view kSweepDetails =

@@ -28,6 +28,7 @@
   X(resume)                \
   X(retry)                 \
   X(run)                   \
+  X(spec)                  \
   X(status)                \
   X(store)                 \
   X(submit)                \

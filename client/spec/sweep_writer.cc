@@ -94,9 +94,12 @@ v1::SweepSpec SweepOf(const v1::JobSpec& job) {
   return sweep;
 }
 
-std::string ToYaml(const v1::SweepSpec& spec) {
+std::string ToYaml(const v1::SweepSpec& spec, const v1::TableSpec& table) {
   std::string text;
   Write(spec, "", text);
+  std::string of_table;
+  Write(table, "  ", of_table);
+  if (!of_table.empty()) text += "table:\n" + of_table;
   return text;
 }
 

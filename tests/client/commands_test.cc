@@ -39,6 +39,7 @@ const std::map<std::string, std::vector<std::string>>& CommandLines() {
       {"resume", {"resume", "last"}},
       {"retry", {"retry", "last"}},
       {"run", {"run", "table-b1"}},
+      {"spec", {"spec", "last"}},
       {"status", {"status"}},
       {"store", {"store", "check"}},
       {"submit", {"submit", "table-b1"}},
@@ -252,7 +253,7 @@ TEST_F(CommandTest, ARefusalBecomesItsExitCodeAndLeavesStdoutEmpty) {
       {"job", "GetJob"},          {"jobs", "ListJobs"},      {"list", "ListDataSets"},
       {"logs", "GetLog"},         {"pause", "SteerSweep"},   {"plan", "SubmitSweep"},
       {"priority", "SteerSweep"}, {"results", "GetTable"},   {"resume", "SteerSweep"},
-      {"retry", "SteerSweep"},    {"run", "SubmitSweep"},    {"status", "WatchSweep"},
+      {"retry", "SteerSweep"},    {"run", "SubmitSweep"},    {"spec", "GetSweep"},      {"status", "WatchSweep"},
       {"store", "CheckStore"},    {"submit", "SubmitSweep"}, {"sweeps", "ListSweeps"},
       {"wait", "WatchSweep"},     {"watch", "WatchSweep"},   {"workers", "ListWorkers"}};
   for (const auto& [name, line] : CommandLines()) {

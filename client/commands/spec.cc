@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_calls.h"
+#include "client/commands/tables.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "client/spec/joined_sweeps.h"
+#include "client/spec/sweep_writer.h"
+#include "proto/base/names.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+// Whether a table of the one suits the other: its axes may be systems.
+bool HaveSameSystems(const v1::SweepSpec& one, const v1::SweepSpec& other) {
+  const auto names = [](const v1::SweepSpec& spec) {
+    std::set<std::string> all;
+    for (const v1::System& system : spec.systems()) all.insert(system.name());
+    return all;
+  };
+  return names(one) == names(other);
+}
+
+class Spec final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupLook,
+            .summary = "Print the sweep file of a sweep, or one file that has the jobs of several",
+            .details =
+                "A job is known by what it is, so a file with the jobs of several sweeps finds their results: submitted, it is one sweep for\n"
+                "'results', 'compare' and 'plot', and only jobs that are not done are trained (docs/howto/join.md). 'longreach plan' says how many.\n"
+                "Sweeps with the same settings become one of all their tasks, encodings, learning rates and seeds; a note says how many of its\n"
+                "jobs none of them has. Sweeps that differ in settings become systems with their names, and systems that are there stay.\n"
+                "The file has the sweep's table, too, but for its title, which may tell of what --set changes. 'longreach run', 'plan' and\n"
+                "'submit' take it as /dev/stdin.\n"
+                "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+            .examples = "longreach spec last\n"
+                        "longreach spec rope alibi --name both >both.yaml\n"
+                        "longreach spec last --name more-seeds | longreach run /dev/stdin --set seed=0..9"};
+  }
+  void AddOptions(CLI::App& app) override {
+    AddSweepsArgument(app, sweeps_);
+    app.add_option("--name", name_, "The sweep's name in the file [its own; of several sweeps all of theirs, with '_' between them]")->type_name("NAME");
+  }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    if (!name_.empty() && (!IsOfNameCharacters(name_) || name_.size() > kMaxNameBytes)) {
+      return UsageError(fmt::format("--name: '{}' is no name of a sweep", Printable(name_)),
+                        fmt::format("at most {} letters, digits, '-', '_' and '.'", kMaxNameBytes));
+    }
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
+    ASSIGN_OR_RETURN(const std::vector<v1::Sweep> sweeps, Find(*connection));
+    ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(session, sweeps));
+    v1::TableSpec table;
+    if (HaveSameSystems(spec, sweeps.front().spec())) table = UsualTable(sweeps.front());
+    table.clear_title();
+    if (sweeps.front().has_table_trouble()) {
+      session.Say(fmt::format("note: the table that sweep '{}' was submitted with cannot be read ({})", Printable(sweeps.front().name()),
+                              Printable(sweeps.front().table_trouble())));
+    }
+    if (session.json()) session.out() << JsonDocument({{"spec", JsonOf(spec)}, {"table", table.ByteSizeLong() > 0 ? JsonOf(table) : "null"}});
+    else session.out() << ToYaml(spec, table);
+    return kDone;
+  }
+
+ private:
+  // Each once, in the order in which they are named.
+  absl::StatusOr<std::vector<v1::Sweep>> Find(Connection& connection) const {
+    std::vector<v1::Sweep> found;
+    for (const std::string& name : sweeps_.empty() ? std::vector<std::string>{"last"} : sweeps_) {
+      ASSIGN_OR_RETURN(v1::Sweep sweep, FindSweep(connection, name));
+      const bool is_there = std::ranges::any_of(found, [&sweep](const v1::Sweep& other) { return other.id() == sweep.id(); });
+      if (!is_there) found.push_back(std::move(sweep));
+    }
+    return found;
+  }
+
+  absl::StatusOr<v1::SweepSpec> SpecOf(Session& session, const std::vector<v1::Sweep>& sweeps) const {
+    std::vector<v1::SweepSpec> specs;
+    std::vector<std::string> names;
+    for (const v1::Sweep& sweep : sweeps) {
+      specs.push_back(sweep.spec());
+      specs.back().set_name(sweep.name());
+      names.push_back(sweep.name());
+    }
+    const std::string name = name_.empty() ? Join(names, "_") : name_;
+    if (specs.size() == 1) {
+      specs.front().set_name(name);
+      return specs.front();
+    }
+    if (name.size() > kMaxNameBytes) {
+      return UsageError(fmt::format("'{}' would be the sweep's name, and has {} characters; at most {}", Printable(name), name.size(), kMaxNameBytes),
+                        "give it another one with --name");
+    }
+    ASSIGN_OR_RETURN(JoinedSweep joined, JoinSweeps(specs, name));
+    if (joined.new_jobs > 0) {
+      session.Say(fmt::format("note: {} of its {} are of none of these sweeps, as it has each value of an axis with all of the others",
+                              Thousands(static_cast<int64_t>(joined.new_jobs)), Count(static_cast<int64_t>(joined.jobs), "job")));
+    }
+    return std::move(joined.spec);
+  }
+
+  std::vector<std::string> sweeps_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_spec() { return std::make_unique<Spec>(); }
+
+}  // namespace longreach::client
