@@ -9,6 +9,7 @@
   X(complete)              \
   X(completion)            \
   X(config)                \
+  X(cost)                  \
   X(dashboard)             \
   X(data)                  \
   X(doctor)                \

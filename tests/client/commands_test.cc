@@ -26,6 +26,7 @@ const std::map<std::string, std::vector<std::string>>& CommandLines() {
   static const std::map<std::string, std::vector<std::string>> lines = {
       {"cancel", {"cancel", "last"}},
       {"compare", {"compare", "last", "other"}},
+      {"cost", {"cost", "last"}},
       {"drain", {"drain", "gpu-1"}},
       {"explain", {"explain", "bbbb"}},
       {"job", {"job", "bbbb"}},
@@ -249,7 +250,7 @@ TEST_F(CommandTest, ARefusalBecomesItsExitCodeAndLeavesStdoutEmpty) {
     int code;
   };
   const std::map<std::string, std::string> calls = {
-      {"cancel", "SteerSweep"},   {"compare", "GetSweep"},   {"drain", "SteerWorker"},  {"explain", "ExplainJob"},
+      {"cancel", "SteerSweep"},   {"compare", "GetSweep"},   {"cost", "ListJobs"},     {"drain", "SteerWorker"},  {"explain", "ExplainJob"},
       {"job", "GetJob"},          {"jobs", "ListJobs"},      {"list", "ListDataSets"},
       {"logs", "GetLog"},         {"pause", "SteerSweep"},   {"plan", "SubmitSweep"},
       {"priority", "SteerSweep"}, {"results", "GetTable"},   {"resume", "SteerSweep"},

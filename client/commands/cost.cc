@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
+#include "client/commands/device_time.h"
+#include "client/commands/listings.h"
+#include "client/commands/paired_values.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_calls.h"
+#include "client/output/grid.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+// Each job is a question, of about a millisecond.
+constexpr int64_t kManyJobs = 20'000;
+
+std::string ValueOfAxis(const v1::Job& job, std::string_view axis) {
+  if (axis == "system") return SystemsText(job);
+  if (axis == "task") return job.task();
+  if (axis == "encoding") return job.encoding();
+  return axis == "learning_rate" ? ShortestNumber(job.learning_rate()) : std::to_string(job.seed());
+}
+
+// Short times count where jobs are small.
+GridCell SecondsCell(double seconds) { return NumberCell(seconds, seconds < 99.5 ? fmt::format("{:.1f} s", seconds) : HumanDuration(seconds)); }
+
+bool HasInputs(const v1::SweepSpec& spec) {
+  return !spec.inputs().empty() || std::ranges::any_of(spec.systems(), [](const v1::System& system) { return !system.with().inputs().empty(); });
+}
+
+class Cost final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupLook,
+            .summary = "Say how long devices have worked on a sweep's jobs: for each kind of device, encoding or the like",
+            .details =
+                "TIME is that of devices, from the leases of a sweep's jobs to their ends: of GPUs GPU time, of CPUs that of a worker, whatever its\n"
+                "threads. A worker that trains several packs at a time has its time divided equally among them, and a pack's time is\n"
+                "divided among its jobs. OF RESULTS is the part of the attempts whose results count, each of which has EACH on average; the rest\n"
+                "failed, was lost, stopped (what goes on from a checkpoint has its first part there), or runs still and is counted until now.\n"
+                "Jobs that make inputs are not counted with the sweep that needs them, and a job that several sweeps have is counted with each.\n"
+                "Of packs of another sweep that a worker trained at the same time nothing is known here: their part of it is counted, too.\n"
+                "As csv and json times are seconds. Each job is asked for by itself, some hundreds a second.\n"
+                "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+            .examples = "longreach cost table-b1\n"
+                        "longreach cost table-b1 --by encoding\n"
+                        "longreach cost last --by system,task -o csv",
+            .more_formats = kAllFormats};
+  }
+  void AddOptions(CLI::App& app) override {
+    AddSweepArgument(app, sweep_, {.required = false});
+    app.add_option("--by", by_, fmt::format("Axes with a row for each of their values: {} [none: a row for each kind of device]", Join({kPairAxes.begin(), kPairAxes.end()}, ", ")))
+        ->type_name("AXIS,...")
+        ->delimiter(',');
+  }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    for (const std::string& axis : by_) RETURN_IF_ERROR(CheckChoice("--by", axis, {kPairAxes.begin(), kPairAxes.end()}));
+    if (std::set(by_.begin(), by_.end()).size() != by_.size()) return UsageError("--by names an axis twice");
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
+    ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
+    if (sweep.jobs() > kManyJobs) session.Say(fmt::format("asking for each of {}, which takes a while", Count(sweep.jobs(), "job")));
+    ASSIGN_OR_RETURN(const v1::GetInfoResponse info, connection->Call(&Connection::Stub::GetInfo, v1::GetInfoRequest()));
+    DeviceTime time(static_cast<double>(info.now().seconds()) + info.now().nanos() * 1e-9);
+    RETURN_IF_ERROR(Read(*connection, sweep, time));
+    Print(session, sweep, time);
+    return kDone;
+  }
+
+ private:
+  absl::Status Read(Connection& connection, const v1::Sweep& sweep, DeviceTime& time) const {
+    v1::ListJobsRequest request;
+    request.set_sweep(sweep.id());
+    do {
+      ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+      for (const v1::Job& job : page.jobs()) {
+        v1::GetJobRequest one;
+        one.set_job(job.id());
+        ASSIGN_OR_RETURN(const v1::GetJobResponse response, connection.Call(&Connection::Stub::GetJob, one));
+        std::vector<std::string> values;
+        for (const std::string& axis : by_) values.push_back(ValueOfAxis(job, axis));
+        time.Add(std::move(values), response);
+      }
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty());
+    return absl::OkStatus();
+  }
+
+  Grid Rows(const DeviceTime& time) const {
+    Grid grid;
+    for (const std::string& axis : by_) {
+      std::string label = axis == "learning_rate" ? "LEARNING RATE" : axis;
+      std::ranges::transform(label, label.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+      grid.columns.push_back({axis, std::move(label), axis == "learning_rate" || axis == "seed"});
+    }
+    const std::vector<GridColumn> rest = {{"device", "DEVICE"},
+                                          {"jobs", "JOBS", true},
+                                          {"attempts", "ATTEMPTS", true},
+                                          {"results", "RESULTS", true},
+                                          {"seconds", "TIME", true},
+                                          {"result_seconds", "OF RESULTS", true},
+                                          {"seconds_per_result", "EACH", true}};
+    grid.columns.insert(grid.columns.end(), rest.begin(), rest.end());
+    std::vector<SpentTime> rows = time.Rows();
+    if (rows.size() > 1) rows.push_back(time.Total());
+    for (const SpentTime& one : rows) {
+      std::vector<GridCell>& row = grid.rows.emplace_back();
+      for (size_t i = 0; i <= by_.size(); ++i) {
+        if (one.values.empty()) {
+          row.push_back(MissingCell());
+          row.back().shown = i == 0 ? "all" : " ";
+        } else {
+          row.push_back(grid.columns[i].is_number ? GridCell{.value = one.values[i], .is_raw = true} : TextCell(one.values[i]));
+        }
+      }
+      for (const int64_t number : {one.jobs, one.attempts, one.results}) row.push_back(NumberCell(static_cast<double>(number), Thousands(number)));
+      row.push_back(SecondsCell(one.seconds));
+      row.push_back(SecondsCell(one.result_seconds));
+      row.push_back(one.results > 0 ? SecondsCell(one.result_seconds / static_cast<double>(one.results)) : MissingCell());
+    }
+    return grid;
+  }
+
+  void Print(Session& session, const v1::Sweep& sweep, const DeviceTime& time) const {
+    const Format format = session.settings().format;
+    const std::string title = fmt::format("{}: time of devices, {} of {} done", sweep.name(), Thousands(sweep.counts().succeeded()), Count(sweep.jobs(), "job"));
+    if (format == Format::kTable) session.out() << Printable(title) << "\n\n";
+    if (format == Format::kMarkdown) session.out() << EscapeMarkdown(title) << "\n\n";
+    if (format == Format::kLatex) session.out() << "% " << Printable(title) << "\n";
+    session.Print(Rows(time), "rows");
+    if (time.running() > 0) session.Say(fmt::format("note: {} still, and {} counted until now", time.running() == 1 ? "1 attempt runs" : Thousands(time.running()) + " attempts run", time.running() == 1 ? "is" : "are"));
+    if (HasInputs(sweep.spec())) session.Say("note: jobs that make inputs are not counted here");
+    if (time.Total().jobs == 0) session.Say(fmt::format("none of its jobs has been begun; 'longreach explain JOB{}' says why", WhereFlags(session)));
+  }
+
+  std::string sweep_ = "last";
+  std::vector<std::string> by_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_cost() { return std::make_unique<Cost>(); }
+
+}  // namespace longreach::client

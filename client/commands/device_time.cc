@@ -1,0 +1,115 @@
+#include "client/commands/device_time.h"
+
+#include <google/protobuf/timestamp.pb.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "client/commands/paired_values.h"
+
+namespace longreach::client {
+namespace {
+
+struct TurnOfAttempt {
+  double at_s;
+  bool begins;
+  uint64_t attempt;
+};
+
+bool IsEarlier(const TurnOfAttempt& a, const TurnOfAttempt& b) { return std::tie(a.at_s, a.begins, a.attempt) < std::tie(b.at_s, b.begins, b.attempt); }
+
+double SecondsOf(const google::protobuf::Timestamp& time) { return static_cast<double>(time.seconds()) + time.nanos() * 1e-9; }
+
+}  // namespace
+
+std::map<uint64_t, double> DeviceSeconds(const std::map<uint64_t, AttemptTime>& attempts) {
+  std::map<uint64_t, double> seconds;
+  std::map<std::string, std::vector<TurnOfAttempt>> by_worker;
+  for (const auto& [attempt, time] : attempts) {
+    seconds[attempt] = 0;
+    if (time.end_s <= time.start_s) continue;  // A clock was set back.
+    std::vector<TurnOfAttempt>& turns = by_worker[time.worker];
+    turns.push_back({time.start_s, true, attempt});
+    turns.push_back({time.end_s, false, attempt});
+  }
+  for (auto& [worker, turns] : by_worker) {
+    std::ranges::sort(turns, IsEarlier);
+    double part = 0;  // Of an attempt that had been there from the worker's first one on.
+    double before = turns.front().at_s;
+    std::map<uint64_t, double> part_at_begin;
+    for (const TurnOfAttempt& turn : turns) {
+      if (!part_at_begin.empty()) part += (turn.at_s - before) / static_cast<double>(part_at_begin.size());
+      before = turn.at_s;
+      if (turn.begins) {
+        part_at_begin.emplace(turn.attempt, part);
+      } else {
+        seconds[turn.attempt] = part - part_at_begin.at(turn.attempt);
+        part_at_begin.erase(turn.attempt);
+      }
+    }
+  }
+  return seconds;
+}
+
+void DeviceTime::Add(std::vector<std::string> values, const v1::GetJobResponse& job) {
+  for (const v1::AttemptInfo& one : job.attempts()) {
+    parts_.push_back({.job = values_.size(), .attempt = one.attempt(), .is_accepted = one.outcome() == "succeeded"});
+    const auto [at, is_new] = attempts_.try_emplace(one.attempt());
+    if (!is_new) continue;  // It has several jobs.
+    const bool runs = !one.has_ended_at();
+    running_ += runs ? 1 : 0;
+    at->second = {.time = {.worker = one.worker(), .start_s = SecondsOf(one.started_at()), .end_s = runs ? now_s_ : SecondsOf(one.ended_at())},
+                  .device = one.device(),
+                  .members = std::max(1, one.members())};
+  }
+  values_.push_back(std::move(values));
+}
+
+std::vector<SpentTime> DeviceTime::Rows() const {
+  std::vector<SpentTime> rows = Sums([this](const Part& part) {
+    std::vector<std::string> row = values_[part.job];
+    row.push_back(attempts_.at(part.attempt).device);
+    return row;
+  });
+  std::ranges::sort(rows, [](const SpentTime& a, const SpentTime& b) { return std::ranges::lexicographical_compare(a.values, b.values, IsValueBefore); });
+  return rows;
+}
+
+SpentTime DeviceTime::Total() const {
+  const std::vector<SpentTime> all = Sums([](const Part&) { return std::vector<std::string>(); });
+  return all.empty() ? SpentTime() : all.front();
+}
+
+std::vector<SpentTime> DeviceTime::Sums(const std::function<std::vector<std::string>(const Part&)>& row_of) const {
+  std::map<uint64_t, AttemptTime> times;
+  for (const auto& [attempt, one] : attempts_) times.emplace(attempt, one.time);
+  const std::map<uint64_t, double> seconds = DeviceSeconds(times);
+  struct Sum {
+    SpentTime spent;
+    std::set<size_t> jobs;
+    std::set<uint64_t> attempts;
+  };
+  std::map<std::vector<std::string>, Sum> sums;
+  for (const Part& part : parts_) {
+    Sum& sum = sums[row_of(part)];
+    const double own = seconds.at(part.attempt) / attempts_.at(part.attempt).members;
+    sum.jobs.insert(part.job);
+    sum.attempts.insert(part.attempt);
+    sum.spent.seconds += own;
+    if (!part.is_accepted) continue;
+    sum.spent.result_seconds += own;
+    ++sum.spent.results;
+  }
+  std::vector<SpentTime> rows;
+  for (auto& [values, sum] : sums) {
+    sum.spent.values = values;
+    sum.spent.jobs = static_cast<int64_t>(sum.jobs.size());
+    sum.spent.attempts = static_cast<int64_t>(sum.attempts.size());
+    rows.push_back(std::move(sum.spent));
+  }
+  return rows;
+}
+
+}  // namespace longreach::client

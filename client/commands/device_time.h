@@ -1,0 +1,68 @@
+// How long devices have worked on a sweep's jobs. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+struct AttemptTime {
+  std::string worker;
+  double start_s = 0, end_s = 0;
+};
+
+// By attempt, the seconds of its worker's device that are its own: while a worker has several, each of them has an equal part of the time.
+std::map<uint64_t, double> DeviceSeconds(const std::map<uint64_t, AttemptTime>& attempts);
+
+struct SpentTime {
+  std::vector<std::string> values;  // Of the axes, and the device.
+  int64_t jobs = 0;                 // That were begun there.
+  int64_t attempts = 0;
+  int64_t results = 0;
+  double seconds = 0;
+  double result_seconds = 0;  // Of these, those of the attempts whose results were accepted.
+};
+
+class DeviceTime {
+ public:
+  // What has not ended is counted until `now_s`.
+  explicit DeviceTime(double now_s) : now_s_(now_s) {}
+
+  // The job's values of the axes that rows are by. Each job once.
+  void Add(std::vector<std::string> values, const v1::GetJobResponse& job);
+
+  // A row for each combination of values and each device, ascending. A job has an equal part of its attempts, whose other jobs may be another sweep's.
+  std::vector<SpentTime> Rows() const;
+  // Of all of them, without values: a job that was begun on two devices is in two rows, and here once.
+  SpentTime Total() const;
+  int64_t running() const { return running_; }
+
+ private:
+  struct Attempt {
+    AttemptTime time;
+    std::string device;
+    int members = 1;
+  };
+  // A job in an attempt.
+  struct Part {
+    size_t job = 0;
+    uint64_t attempt = 0;
+    bool is_accepted = false;
+  };
+
+  std::vector<SpentTime> Sums(const std::function<std::vector<std::string>(const Part&)>& row_of) const;
+
+  double now_s_;
+  int64_t running_ = 0;  // Attempts.
+  std::vector<std::vector<std::string>> values_;  // By job.
+  std::vector<Part> parts_;
+  std::map<uint64_t, Attempt> attempts_;
+};
+
+}  // namespace longreach::client

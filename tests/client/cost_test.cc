@@ -1,0 +1,78 @@
+// `longreach cost`: what it prints of the time that devices have spent.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CostTest : public WithFakeScheduler {
+ protected:
+  // Both jobs of the sweep were in one attempt of 400 s.
+  CostTest() {
+    v1::AttemptInfo& attempt = scheduler_.attempts.emplace_back();
+    attempt.set_attempt(7);
+    attempt.set_worker("0123456789");
+    attempt.set_device("NVIDIA H200");
+    attempt.set_members(2);
+    attempt.set_outcome("succeeded");
+    attempt.mutable_started_at()->set_seconds(1'700'000'000);
+    attempt.mutable_ended_at()->set_seconds(1'700'000'400);
+  }
+};
+
+TEST_F(CostTest, ARowForEachKindOfDevice) {
+  const Outcome outcome = Run({"cost", "last"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "table-b1: time of devices, 2 of 2 jobs done\n"
+            "\n"
+            "DEVICE       JOBS  ATTEMPTS  RESULTS   TIME  OF RESULTS   EACH\n"
+            "NVIDIA H200     2         1        2  7 min       7 min  3 min\n");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(CostTest, ByAnAxisThereIsARowForEachOfItsValuesAndOneForAll) {
+  const nlohmann::json rows = nlohmann::json::parse(Run({"cost", "last", "--by", "encoding,seed", "-o", "json"}).out)["rows"];
+  ASSERT_EQ(rows.size(), 3) << rows;
+  EXPECT_EQ(rows[1], nlohmann::json::parse(R"({"encoding": "rope:randomized", "seed": 1, "device": "NVIDIA H200", "jobs": 1, "attempts": 1, "results": 1, "seconds": 200,
+                                               "result_seconds": 200, "seconds_per_result": 200})"));
+  EXPECT_TRUE(rows[2]["encoding"].is_null());
+  EXPECT_EQ(rows[2]["seconds"], 400);
+  EXPECT_EQ(rows[2]["attempts"], 1) << "both are of one";
+  EXPECT_THAT(Run({"cost", "last", "--by", "encoding,seed"}).out, HasSubstr("\nall "));
+}
+
+TEST_F(CostTest, WhatIsNotCountedOrNotDoneIsSaid) {
+  scheduler_.sweep.mutable_spec()->add_inputs()->set_name("weights");
+  EXPECT_EQ(Run({"cost", "last"}).err, "note: jobs that make inputs are not counted here\n");
+
+  // The scheduler's clock says 1,800,000,000.
+  scheduler_.sweep.clear_spec();
+  scheduler_.attempts.front().clear_ended_at();
+  scheduler_.attempts.front().mutable_started_at()->set_seconds(1'799'999'990);
+  scheduler_.attempts.front().set_outcome("");
+  const Outcome runs = Run({"cost", "last"});
+  EXPECT_THAT(runs.out, HasSubstr("2         1        0  10.0 s       0.0 s     -\n"));
+  EXPECT_EQ(runs.err, "note: 1 attempt runs still, and is counted until now\n");
+
+  scheduler_.attempts.clear();
+  const Outcome none = Run({"cost", "last"});
+  EXPECT_EQ(none.code, kDone);
+  EXPECT_THAT(none.err, HasSubstr("none of its jobs has been begun; 'longreach explain JOB"));
+  EXPECT_TRUE(nlohmann::json::parse(Run({"cost", "last", "-o", "json"}).out)["rows"].empty());
+}
+
+TEST_F(CostTest, AxesThatAreNoneAreRefused) {
+  const Outcome unknown = Run({"cost", "last", "--by", "lenght"});
+  EXPECT_EQ(unknown.code, kUsage);
+  EXPECT_THAT(unknown.err, HasSubstr("--by: unknown value 'lenght'"));
+  EXPECT_THAT(Run({"cost", "last", "--by", "seed,seed"}).err, HasSubstr("--by names an axis twice"));
+}
+
+}  // namespace
+}  // namespace longreach::client

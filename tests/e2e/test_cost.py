@@ -1,0 +1,61 @@
+"""`longreach cost` against what the store says of attempts: a device's time is divided, and none of it twice."""
+import json
+
+import pytest
+
+import harness
+from harness import query, run_cli
+
+pytestmark = harness.needs_worker
+
+SMALL = ("--set", "training.steps=10", "--set", "evaluation.examples=8", "--set", "encoding=rope,alibi", "--set", "learning_rate=1e-3,1e-4")
+
+
+def cost(home, store, *arguments):
+    printed = run_cli(home, "cost", *arguments, "--store", store, "-o", "json")
+    assert printed.code == 0, printed
+    return json.loads(printed.out)["rows"]
+
+
+def busy_seconds(store):
+    """For how long workers had attempts, whether one or several at a time."""
+    seconds = 0
+    for (worker,) in query(store, "SELECT DISTINCT worker FROM attempts"):
+        until = 0
+        for start, end in query(store, "SELECT started_at, ended_at FROM attempts WHERE worker = ? ORDER BY started_at", worker):
+            seconds += max(0, end - max(start, until)) / 1e6
+            until = max(until, end)
+    return seconds
+
+
+def test_all_of_a_worker_s_time_is_somebody_s(home):
+    store = home.path / "s.db"
+    ran = run_cli(home, "run", "quickstart", *SMALL, "--store", store, "--threads", "2", "--packs", "2", "--pack-limit", "4")
+    assert ran.code == 0, ran
+    jobs = 2 * 2 * 2 * 3
+
+    (by_device,) = cost(home, store, "last")
+    assert (by_device["jobs"], by_device["results"]) == (jobs, jobs)
+    assert query(store, "SELECT count(*), count(DISTINCT device), min(device) FROM attempts") == [(by_device["attempts"], 1, by_device["device"])]
+    assert by_device["seconds"] == pytest.approx(busy_seconds(store), abs=1e-4)
+    assert 0 < by_device["result_seconds"] <= by_device["seconds"]
+    assert by_device["seconds_per_result"] == pytest.approx(by_device["result_seconds"] / jobs)
+
+    *cells, total = cost(home, store, "quickstart", "--by", "task,encoding")
+    assert [(row["task"], row["encoding"], row["results"]) for row in cells] == [(task, encoding, jobs / 4) for task in ("bucket_sort", "even_pairs")
+                                                                                for encoding in ("alibi", "rope")]
+    assert total["task"] is None and total["seconds"] == pytest.approx(by_device["seconds"])
+    assert sum(row["seconds"] for row in cells) == pytest.approx(total["seconds"])
+
+
+def test_a_sweep_that_has_results_already_says_what_they_cost(home):
+    store = home.path / "s.db"
+    assert run_cli(home, "run", "noop", "--store", store, "--set", "seed=0..4", "--set", "name=all").code == 0
+    assert run_cli(home, "submit", "noop", "--store", store, "--set", "seed=0..1", "--set", "name=some").code == 0
+    (all_jobs,), (some,) = cost(home, store, "all"), cost(home, store, "some")
+    assert (all_jobs["results"], some["results"]) == (20, 8)
+    assert some["seconds"] <= all_jobs["seconds"] + 1e-4
+
+    assert run_cli(home, "submit", "noop", "--store", store, "--set", "seed=5", "--set", "name=later").code == 0
+    nothing = run_cli(home, "cost", "later", "--store", store)
+    assert nothing.code == 0 and "none of its jobs has been begun" in nothing.err, nothing
