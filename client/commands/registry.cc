@@ -34,6 +34,7 @@
   X(store)                 \
   X(submit)                \
   X(sweeps)                \
+  X(tensorboard)           \
   X(verify)                \
   X(version)               \
   X(wait)                  \
