@@ -28,9 +28,6 @@ CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgu
 CLI::Option* AddSweepsArgument(CLI::App& app, std::vector<std::string>& sweeps);
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
 
-inline constexpr std::string_view kSweepDetails =
-    "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.";
-
 // That an option's value is one of those; an empty one was not given. INVALID_ARGUMENT: which there are, and the nearest.
 absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known);
 // The same of an axis of a table, which may be the path of a setting as well.

@@ -102,6 +102,7 @@ TEST(CompletionTest, OffersSweepsOfASchedulerThatIsThere) {
   FakeScheduler scheduler;
   EXPECT_THAT(Offered({"results", ""}, scheduler.address()), ElementsAre("last", "table-b1"));
   EXPECT_THAT(Offered({"compare", "last", ""}, scheduler.address()), ElementsAre("last", "table-b1"));
+  EXPECT_THAT(Offered({"spec", "last", ""}, scheduler.address()), ElementsAre("last", "table-b1")) << "it takes several";
   EXPECT_THAT(Offered({"drain", ""}, scheduler.address()), ElementsAre("gpu-1"));
   EXPECT_THAT(Offered({"results", ""}), ElementsAre("last")) << "and none without one";
 }

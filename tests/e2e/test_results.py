@@ -55,6 +55,11 @@ def test_every_value_comes_out_as_it_is_in_the_store(home):
                                     "ORDER BY sj.position, metric, length, slice")
     assert {row[6] for row in stored} == {0, 4, 5}
 
+    best = run_cli(home, "jobs", "small", "--best", "3", "--quiet", scheduler=scheduler)
+    assert best.code == 0, best
+    assert best.out.split() == [job for (job,) in query(scheduler.store, "SELECT j.id FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job JOIN measurements AS m ON m.job = j.num "
+                                                                         "WHERE metric = 'accuracy' AND length = 0 ORDER BY value DESC, sj.position LIMIT 3")]
+
     printed = run_cli(home, "results", "small", "--jobs", "-o", "csv", scheduler=scheduler)
     assert printed.code == 0, printed
     rows = [(row["job"], row["task"], row["encoding"], float(row["learning_rate"]), int(row["seed"]), row["metric"], int(row["length"]), row["slice"],
