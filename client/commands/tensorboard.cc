@@ -72,7 +72,8 @@ class TensorBoard final : public Command {
                 "DIR gets a run for each job, in folders by system, task, encoding, and learning rate and seed. 'training_loss' is against the step.\n"
                 "Of each metric, 'accuracy/by_length' has the test length in the place of the step, and 'accuracy/over_all_lengths' one value, at\n"
                 "the last step of training. Values are as they are stored (accuracy from 0 to 1). Losses of jobs that run are written as\n"
-                "far as they are; of one that diverged those that are finite. Times are those of writing: choose steps for the horizontal axis.\n"
+                "far as they are; of one that diverged those that are finite. '--only length=100' leaves losses out, which have no test length.\n"
+                "Times are those of writing: choose steps for the horizontal axis.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
             .examples = "longreach tensorboard last runs && tensorboard --logdir runs\n"
                         "longreach tensorboard table-b1 runs --only task=even_pairs --only seed=0"};

@@ -186,7 +186,7 @@ TEST_F(ChoicesCompletionTest, OffersWhatTheSweepOfTheLineHas) {
 }
 
 TEST_F(ChoicesCompletionTest, OffersLengthsAndSlicesWhereTheyMayBeChosen) {
-  for (const char* command : {"results", "plot", "compare"}) EXPECT_THAT(OfSweep({command, "table-b1", "--only", "le"}), ElementsAre("length=")) << command;
+  for (const char* command : {"results", "plot", "compare", "tensorboard"}) EXPECT_THAT(OfSweep({command, "table-b1", "--only", "le"}), ElementsAre("length=")) << command;
   EXPECT_THAT(OfSweep({"results", "table-b1", "--only", "la"}), ElementsAre("layer="));
   EXPECT_THAT(OfSweep({"compare", "table-b1", "--only", "la"}), IsEmpty());
   for (const char* command : {"jobs", "cancel", "retry"}) EXPECT_THAT(OfSweep({command, "table-b1", "--only", "le"}), IsEmpty()) << command;
