@@ -12,6 +12,7 @@
   X(cost)                  \
   X(dashboard)             \
   X(data)                  \
+  X(diff)                  \
   X(doctor)                \
   X(drain)                 \
   X(explain)               \

@@ -53,7 +53,7 @@ const std::map<std::string, std::vector<std::string>>& CommandLines() {
 }
 
 // Commands that need no scheduler, or have tests of their own because they write a file.
-const std::vector<std::string> kLocal = {"attention", "certs", "complete", "completion", "config", "dashboard", "data", "doctor", "export", "plot", "reference", "tensorboard", "verify", "version"};
+const std::vector<std::string> kLocal = {"attention", "certs", "complete", "completion", "config", "dashboard", "data", "diff", "doctor", "export", "plot", "reference", "tensorboard", "verify", "version"};
 
 class CommandTest : public WithFakeScheduler {
  protected:

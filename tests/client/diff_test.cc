@@ -1,0 +1,107 @@
+// `longreach diff`: jobs of a scheduler beside those of another store, whose scheduler is a script that leads to canned answers.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/client/embedded_fixture.h"
+
+namespace longreach::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DiffTest : public EmbeddedTest {
+ protected:
+  DiffTest() {
+    for (FakeScheduler* scheduler : {&here_, &fake_}) {
+      scheduler->sweep.set_name("first");
+      v1::JobMeasurements& values = *scheduler->measurements.add_jobs();
+      *values.mutable_job() = scheduler->jobs.jobs(0);
+      v1::Measurement& value = *values.add_measurements();
+      value.set_metric("accuracy");
+      value.set_value(0.5);
+      v1::AttemptInfo& attempt = scheduler->attempts.emplace_back();
+      attempt.set_outcome("succeeded");
+      attempt.set_engine("lanes-avx512");
+      attempt.set_device("AMD EPYC, AVX-512");
+    }
+    MakeStore();
+    SetScheduler(Listens());
+  }
+
+  Outcome Diff(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"diff", "first", store(), "--scheduler", here_.address()});
+    return EmbeddedTest::Run(more);
+  }
+  void ChangeOther() {
+    fake_.measurements.mutable_jobs(0)->mutable_measurements(0)->set_value(0.75);
+    fake_.attempts.front().set_engine("lanes-avx2");
+  }
+
+  FakeScheduler here_;
+};
+
+TEST_F(DiffTest, TheSameBitsAreCounted) {
+  const Outcome outcome = Diff();
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.out, "first and " + store() + ": 2 jobs with a result in both, 2 of them the same bits\n");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(DiffTest, OtherValuesAreListedWithWhatMayExplainThem) {
+  ChangeOther();
+  const Outcome outcome = Diff();
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.out, HasSubstr(": 2 jobs with a result in both, 0 of them the same bits\n\nJOB "));
+  EXPECT_THAT(outcome.out, HasSubstr("bbbbbbbb  even_pairs  rope:randomized         0.0003     1  0.875  0.875             1       1\n"));
+  EXPECT_EQ(outcome.err, "of 2 jobs: other engines (lanes-avx2 and lanes-avx512) add in other orders\n");
+  EXPECT_EQ(Diff({"--quiet"}).out, here_.jobs.jobs(0).id() + "\n" + here_.jobs.jobs(1).id() + "\n");
+}
+
+TEST_F(DiffTest, WhatNothingExplainsIsSaid) {
+  ChangeOther();
+  fake_.attempts = here_.attempts;
+  EXPECT_EQ(Diff().err, "nothing that is recorded explains it; 'longreach verify JOB' trains one again, and says which of the two it is\n");
+}
+
+TEST_F(DiffTest, ProgramsGetAllOfIt) {
+  ChangeOther();
+  const nlohmann::json answer = nlohmann::json::parse(Diff({"-o", "json"}).out);
+  EXPECT_EQ(answer["same"], 0);
+  EXPECT_EQ(answer["different"], 2);
+  EXPECT_EQ(answer["neither"], 0);
+  EXPECT_EQ(answer["jobs"][1]["job"], here_.jobs.jobs(1).id());
+  EXPECT_EQ(answer["jobs"][1]["measurements"], 1);
+  EXPECT_EQ(answer["reasons"].size(), 1);
+}
+
+TEST_F(DiffTest, JobsWithoutAResultInBothAreCountedApart) {
+  fake_.jobs.mutable_jobs(0)->set_state("queued");
+  here_.jobs.mutable_jobs(1)->set_state("failed");
+  EXPECT_EQ(Diff().err, "note: results of other jobs: 1 only here, 1 in neither\n");
+
+  fake_.jobs.mutable_jobs(0)->set_state("succeeded");
+  const Outcome both = Diff();
+  EXPECT_EQ(both.code, kDone);
+  EXPECT_EQ(both.err, "note: results of other jobs: 1 only in " + store() + "\n");
+
+  fake_.refusals = {{"GetJob", grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no such job")}};
+  EXPECT_EQ(Diff().err, "note: results of other jobs: 1 only here, 1 in neither\n");
+}
+
+TEST_F(DiffTest, WhatCannotBeAskedIsNoDifference) {
+  fake_.refusals = {{"GetJob", grpc::Status(grpc::StatusCode::INTERNAL, "the disk is gone")}};
+  const Outcome broken = Diff();
+  EXPECT_EQ(broken.code, kFailed);
+  EXPECT_EQ(broken.out, "");
+  EXPECT_THAT(broken.err, HasSubstr("the disk is gone"));
+}
+
+TEST_F(DiffTest, AStoreIsNotComparedWithItself) {
+  const Outcome outcome = EmbeddedTest::Run({"diff", "first", store(), "--store", store()});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("is the store that is looked into, too"));
+}
+
+}  // namespace
+}  // namespace longreach::client
