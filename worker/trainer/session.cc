@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iterator>
 #include <thread>
 
 #include "proto/base/resources.h"
@@ -12,6 +11,7 @@
 #include "worker/trainer/attention_series.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/engine/thread_pool.h"
+#include "worker/trainer/finite.h"
 #include "worker/trainer/llama/position_series.h"
 #include "worker/trainer/llama/head_scales.h"
 #include "worker/trainer/llama/memory.h"
@@ -33,12 +33,6 @@ double Seconds(std::chrono::steady_clock::duration duration) {
 
 // Breaks off an evaluation batch or a series.
 struct Stopped {};
-
-bool IsFinite(const Measurement& one) { return std::isfinite(one.value); }
-
-std::string NameOf(const Measurement& one) {
-  return Text(one.metric, one.slice.empty() ? "" : " " + one.slice, one.length == 0 ? "" : Text(" at length ", one.length));
-}
 
 // Parameters, and gradients and two moments of those that are trained (from `first_trained` on), are there whatever else is computed; a
 // checkpoint, written or gone on from, is no second state. What an allocator says where they do not fit names neither the model nor what to change.
@@ -354,8 +348,8 @@ absl::StatusOr<PackResult> Session::Finish() {
 
 absl::Status Session::JudgeTests(PackResult& result) {
   for (MemberResult& member : result.results) {
-    const auto wrong = std::ranges::find_if_not(member.measurements, IsFinite);
-    if (wrong == member.measurements.end()) continue;
+    const Measurement* wrong = FirstNotFinite(member.measurements);
+    if (wrong == nullptr) continue;
     // Nothing was trained that could have diverged.
     if (request_.settings.training.steps == 0) return absl::InternalError(Text("measured ", NameOf(*wrong), ": not a finite number"));
     // The last update may have been one too many, or a test have left the numbers that there are.
@@ -372,21 +366,14 @@ absl::Status Session::Study(PackResult& result) {
   for (size_t m = 0; m < state_.members.size(); ++m) {
     if (!state_.members[m].live || result.results[m].diverged) continue;
     const StudyResult studied = study->Measure(state_.parameters[static_cast<int64_t>(m)], [this] { GoOnTesting(); });
-    AddFinite(studied.measurements, result.results[m].measurements);
+    // Tests have found the model sound. A study asks it for more, as with scales of attention at which a softmax overflows: what has no answer there is no
+    // reason to lose the answers that there are, or to call the job diverged.
+    const std::string left_out = AddFinite(studied.measurements, result.results[m].measurements);
+    if (!left_out.empty()) observer_.OnLine(left_out);
     if (!studied.entropy.defined()) continue;
     RETURN_IF_ERROR(WriteSeries("positions", m, PositionSeries(request_.settings, studied, request_.members[m].job, state_.step), result));
   }
   return absl::OkStatus();
-}
-
-// Tests have found the model sound. A study asks it for more, as with scales of attention at which a softmax overflows: what has no answer there is no
-// reason to lose the answers that there are, or to call the job diverged.
-void Session::AddFinite(const std::vector<Measurement>& studied, std::vector<Measurement>& all) {
-  std::ranges::copy_if(studied, std::back_inserter(all), IsFinite);
-  const auto wrong = std::ranges::find_if_not(studied, IsFinite);
-  if (wrong == studied.end()) return;
-  const auto left_out = std::ranges::count_if(studied, [](const Measurement& one) { return !IsFinite(one); });
-  observer_.OnLine(Text("left out, as not finite: ", NameOf(*wrong), left_out > 1 ? Text(" and ", left_out - 1, " more") : ""));
 }
 
 absl::Status Session::WriteAttention(PackResult& result) {

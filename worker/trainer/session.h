@@ -51,8 +51,6 @@ class Session {
   absl::Status JudgeTests(PackResult& result);
   // What a LLaMA decoder is asked beyond the losses of its windows, into the results and files of entropies. Throws Stopped.
   absl::Status Study(PackResult& result);
-  // What of a study is finite; of the rest the log tells.
-  void AddFinite(const std::vector<Measurement>& studied, std::vector<Measurement>& all);
   // The attention of the members. Throws Stopped.
   absl::Status WriteAttention(PackResult& result);
   // A member's series as a file whose name begins so. Throws Stopped.
