@@ -342,19 +342,22 @@ def main():
     page = textwrap.dedent("""\
         # Servers killed in the middle of a run
 
-        Measured on {date} on {machine}:
+        What do Longreach and other systems lose when their server is killed with `kill -9` while jobs run? Measured on {date} on
+        {machine}:
 
         ```sh
         docs/benchmarks/killed-servers.py{arguments}
         ```
 
-        Each system ran the same number of jobs of 20 ms, eight at a time; when a third was done its server was killed with `kill -9` and
-        started again a second later on the same address and data. The run was over when all jobs were done, or when nothing had
-        happened for a minute. *Lost*: never executed (for Longreach: without a result in its store). *Executed again*: executions beyond
-        the first of a job. Every other number is the job's own record. Longreach's workers here play the protocol and wait where real
-        ones train; `make faults` does the same to real ones (R3).
-
         {table}
+
+        - **The run**: each system ran the same number of jobs of 20 ms, eight at a time. When a third was done its server was killed with
+          `kill -9`, and started again a second later on the same address and data.
+        - **The end**: when all jobs were done, or when nothing had happened for a minute.
+        - **Lost**: never executed (for Longreach: without a result in its store).
+        - **Executed again**: executions beyond the first of a job.
+        - Every other number is the job's own record.
+        - Longreach's workers here play the protocol and wait where real ones train; `make faults` does the same to real ones (R3).
         """)
     text = page.format(date=f"{datetime.date.today():%-d %B %Y}", machine=machine(), table=table(rows),
                        arguments="" if options.jobs == 2000 else f" --jobs {options.jobs}")
