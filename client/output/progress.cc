@@ -119,7 +119,7 @@ std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width,
   if (const std::string speed = Speed(update); !speed.empty() && DisplayWidth(lines.front()) > width) lines = {Headline(update), "  " + speed};
   const double share = Share(update);
   const std::string percent = fmt::format("{:.1f} %", std::floor(share * 1000) / 10);
-  lines.push_back(bar ? fmt::format("{} {}", Bar(share, std::clamp(width - 12, 10, 60)), percent) : percent);
+  lines.push_back(bar ? fmt::format("{} {}", Bar(share, std::clamp(width - 12, 10, 60)), percent) : percent + " done");
   if (!update.store_trouble().empty()) lines.push_back(StoreTrouble(update));
   for (const std::string& line : RunningLines(update)) lines.push_back(line);
   for (std::string& line : lines) line = CutToWidth(line, width);

@@ -155,7 +155,7 @@ TEST(ProgressTest, ABlockIsAsWideAsItsTerminalIsByThen) {
 }
 
 TEST(ProgressTest, WhatIsNoTerminalGetsNoBar) {
-  EXPECT_EQ(ProgressBlock(Update(472, 9), 160, /*bar=*/false).at(1), "49.9 %");
+  EXPECT_EQ(ProgressBlock(Update(472, 9), 160, /*bar=*/false).at(1), "49.9 % done");
 }
 
 TEST(ProgressTest, SurvivesNumbersThatMakeNoSense) {
