@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string_view>
 
 #include "client/commands/command.h"
 #include "client/commands/listings.h"
@@ -36,6 +37,11 @@ bool HasLog(Connection& connection, const v1::Job& job) {
 
 int64_t CountOfDivergedInputs(const std::vector<v1::Job>& failed) {
   return std::ranges::count_if(failed, [](const v1::Job& job) { return InputHasDiverged(job.failure()); });
+}
+
+// "3 of its 8 jobs", and "its only job" where there are no others.
+std::string SomeOf(int64_t some, int64_t all, std::string_view whose) {
+  return all == 1 ? fmt::format("{} only job", whose) : fmt::format("{} of {} {}", Thousands(some), whose, Count(all, "job"));
 }
 
 void TellFailedJobs(Session& session, Connection& connection, const v1::Sweep& sweep, std::string again) {
@@ -104,12 +110,12 @@ int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& swe
                             open == 1 ? "is" : "are", open == 1 ? "goes" : "go"));
   }
   if (counts.cancelled() > 0 && sweep.state() != "cancelled") {
-    session.Say(fmt::format("{} of the {} of sweep {} {} cancelled; 'longreach retry {} --only ...{}' queues some again, and submitting the sweep again all",
-                            Thousands(counts.cancelled()), Count(sweep.jobs(), "job"), Printable(sweep.name()), counts.cancelled() == 1 ? "was" : "were",
+    session.Say(fmt::format("{} of sweep {} {} cancelled; 'longreach retry {} --only ...{}' queues some again, and submitting the sweep again all",
+                            SomeOf(counts.cancelled(), sweep.jobs(), "the"), Printable(sweep.name()), counts.cancelled() == 1 ? "was" : "were",
                             ShortId(sweep.id()), WhereFlags(session)));
   } else if (counts.cancelled() > 0) {
-    session.Say(fmt::format("sweep {} was cancelled: {} of its {} {} no result; submit it again to go on", Printable(sweep.name()), Thousands(counts.cancelled()),
-                            Count(sweep.jobs(), "job"), counts.cancelled() == 1 ? "has" : "have"));
+    session.Say(fmt::format("sweep {} was cancelled: {} {} no result; submit it again to go on", Printable(sweep.name()),
+                            SomeOf(counts.cancelled(), sweep.jobs(), "its"), counts.cancelled() == 1 ? "has" : "have"));
   }
   if (counts.failed() > 0) {
     Tell(session, fmt::format("{} of sweep {} failed:", Count(counts.failed(), "job"), Printable(sweep.name())));

@@ -159,6 +159,20 @@ TEST_F(WatchTest, JobsThatWereCancelledAloneAreToldOfASweepThatIsNot) {
   EXPECT_THAT(outcome.err, HasSubstr("12 of the 16 jobs of sweep table-b1 were cancelled; 'longreach retry "));
 }
 
+TEST_F(WatchTest, TheOnlyJobOfASweepIsNotCounted) {
+  v1::SweepUpdate update;
+  *update.mutable_sweep() = scheduler_.sweep;
+  update.mutable_sweep()->set_state("cancelled");
+  update.mutable_sweep()->set_jobs(1);
+  update.mutable_sweep()->mutable_counts()->Clear();
+  update.mutable_sweep()->mutable_counts()->set_cancelled(1);
+  update.set_finished(true);
+  scheduler_.updates = {update};
+  EXPECT_THAT(Run({"wait", "last"}).err, HasSubstr("sweep table-b1 was cancelled: its only job has no result; submit it again to go on\n"));
+  scheduler_.updates[0].mutable_sweep()->set_state("live");
+  EXPECT_THAT(Run({"wait", "last"}).err, HasSubstr("the only job of sweep table-b1 was cancelled; 'longreach retry "));
+}
+
 TEST_F(WatchTest, WatchAsJsonIsOneDocumentALine) {
   FailOneJob();
   const Outcome outcome = Run({"watch", "-o", "json"});
