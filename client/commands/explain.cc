@@ -34,9 +34,10 @@ class Explain final : public Command {
     }
     const v1::Job& job = response.job();
     const std::string systems = job.systems().empty() ? "" : fmt::format("system {}, ", Printable(SystemsText(job)));
-    session.out() << fmt::format("job {} ({}{} {}, learning rate {}, seed {}) is {}\n", ShortId(job.id()), systems,
+    const bool has_ended = job.state() == "succeeded" || job.state() == "failed";
+    session.out() << fmt::format("job {} ({}{} {}, learning rate {}, seed {}) {} {}\n", ShortId(job.id()), systems,
                                  Printable(job.task()), Printable(job.encoding()),
-                                 ShortestNumber(job.learning_rate()), job.seed(), ShownState(job.state()));
+                                 ShortestNumber(job.learning_rate()), job.seed(), has_ended ? "has" : "is", ShownState(job.state()));
     for (const std::string& reason : response.reasons()) {
       session.out() << fmt::format("- {}\n", Printable(reason));
     }

@@ -104,6 +104,13 @@ TEST_F(FailuresTest, AJobThatDidNotFailIsNotToBeRepeated) {
   EXPECT_THAT(Run({"explain", "bbbb"}).out, Not(HasSubstr("repeat")));
 }
 
+TEST_F(FailuresTest, AJobHasFailedAndIsQueued) {
+  for (const auto& [state, words] : {std::pair("failed", ") has failed\n"), {"succeeded", ") has succeeded\n"}, {"queued", ") is queued\n"}, {"leased", ") is running\n"}}) {
+    scheduler_.jobs.mutable_jobs(0)->set_state(state);
+    EXPECT_THAT(Run({"explain", "bbbb"}).out, HasSubstr(words));
+  }
+}
+
 TEST_F(FailuresTest, SpecPrintsASweepFileAndNothingElse) {
   EXPECT_THAT(Run({"job", "bbbb", "--spec"}).out, ::testing::StartsWith("name: \"repeat-bbbbbbbb\"\n"));
   EXPECT_THAT(Run({"job", "bbbb", "--spec", "-o", "json"}).out, HasSubstr("\"spec\":{\"name\":\"repeat-bbbbbbbb\""));
