@@ -114,7 +114,7 @@ class Diff final : public Command {
     ASSIGN_OR_RETURN(JobRecord ours, ReadRecord(here, job.id()));
     ASSIGN_OR_RETURN(JobRecord theirs, ReadRecord(there, job.id()));
     KeepStepsOfBoth(ours, theirs);
-    const RepeatedJob values = Compare(theirs, ours);
+    const RepeatedJob values = client::Compare(theirs, ours);  // Where files are compiled together, a command is called so too.
     if (values.Same()) {
       ++compared.same;
       return absl::OkStatus();
