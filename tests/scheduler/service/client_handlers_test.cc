@@ -52,7 +52,7 @@ class ClientHandlersTest : public ::testing::Test {
     writer_ = std::make_unique<store::Writer>(store_->writer_connection(), clock_, store::WriterOptions());
     handlers_ = std::make_unique<ClientHandlers>(
         *engine_, *store_, *writer_, clock_, ClientHandlers::Threads{.calls = calls_, .long_calls = long_calls_, .submissions = others_, .maintenance = others_, .stop = {}},
-        std::chrono::milliseconds(1));
+        std::chrono::milliseconds(1), [](const std::string&) {});
   }
   // Behind all that was posted before.
   static void WaitFor(Workforce& one_thread) {
