@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/absolute_path.h"
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/measurement_pages.h"
@@ -85,7 +86,8 @@ class TensorBoard final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    std::filesystem::path target = std::filesystem::absolute(folder_).lexically_normal();
+    ASSIGN_OR_RETURN(std::filesystem::path target, AbsolutePath("DIR", folder_));
+    target = target.lexically_normal();
     if (!target.has_filename()) target = target.parent_path();
     RETURN_IF_ERROR(CheckNewFile(target));
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));

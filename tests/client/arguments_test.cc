@@ -71,6 +71,7 @@ TEST_F(FolderThatIsGoneTest, CommandsEndWithAnError) {
   for (const std::vector<std::string>& line : {std::vector<std::string>{"store", "backup", "copy.db", "--scheduler", "localhost:1"},
                                                {"store", "merge", "other.db", "--scheduler", "localhost:1"},
                                                {"export", "bbbb", "tuned", "--scheduler", "localhost:1"},
+                                               {"tensorboard", "last", "runs", "--scheduler", "localhost:1"},
                                                {"certs", "init", "certs"}}) {
     const Outcome outcome = RunCommandLine(line);
     EXPECT_EQ(outcome.code, kFailed) << line.front();
