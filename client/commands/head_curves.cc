@@ -207,11 +207,11 @@ absl::StatusOr<std::string> FetchSeries(Connection& connection, const std::vecto
 }
 
 // A layer of a group, which is a panel.
-using Place = std::pair<int64_t, const Group*>;
+using LayerOfGroup = std::pair<int64_t, const Group*>;
 
 // In the order of the panels. The groups have series.
-absl::StatusOr<std::vector<Place>> PlacesOf(const std::vector<Group>& groups, const Only& only, const HeadCurvesQuestion& question) {
-  std::vector<Place> places;
+absl::StatusOr<std::vector<LayerOfGroup>> PlacesOf(const std::vector<Group>& groups, const Only& only, const HeadCurvesQuestion& question) {
+  std::vector<LayerOfGroup> places;
   for (const Group& group : groups) {
     RETURN_IF_ERROR(CheckSizes(group));
     for (int64_t layer = 0; layer < group.series.front()->layers(); ++layer) {
@@ -224,15 +224,15 @@ absl::StatusOr<std::vector<Place>> PlacesOf(const std::vector<Group>& groups, co
                       "choose some with --only layer=0,10,20 or --only system=NAME");
   }
   if (question.by_layer) {
-    std::ranges::stable_sort(places, {}, [](const Place& place) { return place.first; });
+    std::ranges::stable_sort(places, {}, [](const LayerOfGroup& place) { return place.first; });
   }
   return places;
 }
 
 // 0: layers have not all the same groups.
-size_t PlacesTogether(const std::vector<Place>& places, size_t groups, bool by_layer) {
+size_t PlacesTogether(const std::vector<LayerOfGroup>& places, size_t groups, bool by_layer) {
   std::set<int64_t> layers;
-  for (const Place& place : places) layers.insert(place.first);
+  for (const LayerOfGroup& place : places) layers.insert(place.first);
   if (places.size() != layers.size() * groups) return 0;
   return by_layer ? groups : layers.size();
 }
@@ -262,7 +262,7 @@ absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Swe
   ASSIGN_OR_RETURN(std::string left_out, FetchSeries(connection, jobs, groups));
   if (!left_out.empty()) curves.notes.push_back(std::move(left_out));
 
-  ASSIGN_OR_RETURN(const std::vector<Place> places, PlacesOf(groups, only, question));
+  ASSIGN_OR_RETURN(const std::vector<LayerOfGroup> places, PlacesOf(groups, only, question));
   const bool named = groups.size() > 1;
   for (const auto& [layer, group] : places) curves.panels.push_back(PanelOf(*group, named, layer, only, question.aggregate));
   curves.panels_together = PlacesTogether(places, groups.size(), question.by_layer);

@@ -95,11 +95,11 @@ bool DifferBesideSettings(const Parts& parts, const std::vector<std::string>& sh
   return std::ranges::any_of(parts, [&](const Part* part) { return BesideSettings(*part, shown) != first; });
 }
 
-using Place = std::vector<std::string>;
+using ShownPlace = std::vector<std::string>;
 
 // Where its jobs have their values: at each combination of its values on the axes that are shown.
-std::vector<Place> PlacesOf(const SystemSettings& settings, const Part& part, const std::vector<std::string>& shown) {
-  std::vector<Place> places = {{}};
+std::vector<ShownPlace> PlacesOf(const SystemSettings& settings, const Part& part, const std::vector<std::string>& shown) {
+  std::vector<ShownPlace> places = {{}};
   for (const std::string& axis : shown) {
     std::vector<std::string> values = {""};
     if (part.system != nullptr && axis == "system") values = {part.system->name()};
@@ -107,8 +107,8 @@ std::vector<Place> PlacesOf(const SystemSettings& settings, const Part& part, co
     for (size_t i = 0; i < kJobAxes.size(); ++i) {
       if (axis == kJobAxes[i].name && !part.values[i].empty()) values = part.values[i];
     }
-    std::vector<Place> longer;
-    for (const Place& place : places) {
+    std::vector<ShownPlace> longer;
+    for (const ShownPlace& place : places) {
       for (const std::string& value : values) longer.emplace_back(place).push_back(value);
     }
     places = std::move(longer);
@@ -139,9 +139,9 @@ bool IsGridOfSettings(const SystemSettings& settings, const std::vector<std::str
 
 std::vector<std::string> AggregatedAxes(const SystemSettings& settings, const std::vector<std::string>& shown, const std::vector<std::string>& only) {
   const std::vector<Part> parts = PartsLeft(settings, only);
-  std::map<Place, Parts> together;
+  std::map<ShownPlace, Parts> together;
   for (const Part& part : parts) {
-    for (const Place& place : PlacesOf(settings, part, shown)) together[place].push_back(&part);
+    for (const ShownPlace& place : PlacesOf(settings, part, shown)) together[place].push_back(&part);
   }
   std::array<bool, kJobAxes.size()> several = {};
   std::set<std::string> paths;
