@@ -28,6 +28,7 @@ struct OtherResult {
   v1::Job here, there;
   int values = 0;  // Measurements that are not the same, or that one of them lacks.
   int losses = 0;
+  bool series_differ = false;
 };
 
 struct StoresCompared {
@@ -56,7 +57,7 @@ class Diff final : public Command {
                 "A job is the same in any store, as its id is made of what it is. Of each job that has a result in both, all measurements, the losses\n"
                 "at steps that both have, and files of series are compared; those that differ are listed, with what may explain it: another\n"
                 "engine, device or build, other bytes of a data set. Neither store is changed. Exit code 0: all that both have are the same; 1: some\n"
-                "are not. With --quiet only the ids of jobs that differ. 'longreach compare' says by how much two sweeps of one store differ.\n"
+                "are not, or there is none that both have. With --quiet only the ids of jobs that differ. 'longreach compare' says by how much two sweeps of one store differ.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'; the other store need not have it as a sweep.",
             .examples = "longreach diff table-b1 theirs.db --store mine.db\n"
                         "longreach diff last theirs.db --only task=even_pairs -o csv",
@@ -84,7 +85,8 @@ class Diff final : public Command {
     ASSIGN_OR_RETURN(Connection * there, others.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const StoresCompared compared, CompareJobs(*here, sweep, *there));
     Print(session, sweep, compared);
-    return compared.different.empty() ? kDone : kFailed;
+    // Where nothing could be compared, a script is not told that all is the same.
+    return compared.different.empty() && compared.same > 0 ? kDone : kFailed;
   }
 
  private:
@@ -120,7 +122,8 @@ class Diff final : public Command {
       return absl::OkStatus();
     }
     const int of_losses = values.losses_different > 0 ? 1 : 0;  // The first of them is among the others.
-    compared.different.push_back({.here = job, .there = theirs.job.job(), .values = static_cast<int>(values.different.size()) - of_losses, .losses = values.losses_different});
+    compared.different.push_back({.here = job, .there = theirs.job.job(), .values = static_cast<int>(values.different.size()) - of_losses, .losses = values.losses_different,
+                                  .series_differ = values.series_differ});
     for (std::string& reason : WhyDifferent(theirs, ours)) ++compared.reasons[std::move(reason)];
     return absl::OkStatus();
   }
@@ -128,7 +131,8 @@ class Diff final : public Command {
   static Grid Rows(const StoresCompared& compared) {
     Grid grid;
     grid.columns = {{"job", "JOB"},          {"task", "TASK"},           {"encoding", "ENCODING"},           {"learning_rate", "LEARNING RATE", true}, {"seed", "SEED", true},
-                    {"here", "HERE", true},  {"there", "THERE", true},   {"measurements", "MEASUREMENTS", true}, {"losses", "LOSSES", true}};
+                    {"here", "HERE", true},  {"there", "THERE", true},   {"measurements", "MEASUREMENTS", true}, {"losses", "LOSSES", true},
+                    {"series_differ", "SERIES DIFFER"}};
     const auto score = [](const v1::Job& job) {
       return job.has_score() ? NumberCell(job.score(), fmt::format("{:.9g}", job.score())) : job.diverged() ? GridCell{.value = "null", .shown = "diverged", .is_raw = true} : MissingCell();
     };
@@ -141,7 +145,8 @@ class Diff final : public Command {
                            score(one.here),
                            score(one.there),
                            NumberCell(one.values),
-                           NumberCell(one.losses)});
+                           NumberCell(one.losses),
+                           BoolCell(one.series_differ)});
     }
     return grid;
   }
@@ -190,6 +195,7 @@ class Diff final : public Command {
       session.Print(grid, "jobs");
     }
     if (const std::string rest = OfTheRest(compared); !rest.empty()) session.Say("note: " + rest);
+    if (compared.same + different == 0) session.Say("nothing was compared: no job that is asked for has a result in both");
     for (const auto& [reason, jobs] : compared.reasons) session.Say(fmt::format("of {}: {}", Count(jobs, "job"), Printable(reason)));
     if (different > 0 && compared.reasons.empty()) session.Say("nothing that is recorded explains it; 'longreach verify JOB' trains one again, and says which of the two it is");
   }
