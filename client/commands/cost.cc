@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -46,7 +48,8 @@ class Cost final : public Command {
                 "TIME is that of devices, from the leases of a sweep's jobs to their ends: of GPUs GPU time, of CPUs that of a worker, whatever its\n"
                 "threads. A worker that trains several packs at a time has its time divided equally among them, and a pack's time is\n"
                 "divided among its jobs. OF RESULTS is the part of the attempts whose results count, each of which has EACH on average; the rest\n"
-                "failed, was lost, stopped (what goes on from a checkpoint has its first part there), or runs still and is counted until now.\n"
+                "failed, was lost, stopped (what goes on from a checkpoint has its first part there), or runs still and is counted until its\n"
+                "worker was last heard of.\n"
                 "Jobs that make inputs are not counted with the sweep that needs them, and a job that several sweeps have is counted with each.\n"
                 "Of packs of another sweep that a worker trained at the same time nothing is known here: their part of it is counted, too.\n"
                 "As csv and json times are seconds. Each job is asked for by itself, some hundreds a second.\n"
@@ -70,7 +73,12 @@ class Cost final : public Command {
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
     if (sweep.jobs() > kManyJobs) session.Say(fmt::format("asking for each of {}, which takes a while", Count(sweep.jobs(), "job")));
     ASSIGN_OR_RETURN(const v1::GetInfoResponse info, connection->Call(&Connection::Stub::GetInfo, v1::GetInfoRequest()));
-    DeviceTime time(static_cast<double>(info.now().seconds()) + info.now().nanos() * 1e-9);
+    ASSIGN_OR_RETURN(const v1::ListWorkersResponse workers, connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest()));
+    std::map<std::string, double> seen_s;
+    for (const v1::WorkerInfo& worker : workers.workers()) {
+      if (worker.has_seen_at()) seen_s.emplace(worker.id(), SecondsOf(worker.seen_at()));
+    }
+    DeviceTime time(SecondsOf(info.now()), std::move(seen_s));
     RETURN_IF_ERROR(Read(*connection, sweep, time));
     Print(session, sweep, time);
     return kDone;
@@ -137,7 +145,8 @@ class Cost final : public Command {
     if (format == Format::kMarkdown) session.out() << EscapeMarkdown(title) << "\n\n";
     if (format == Format::kLatex) session.out() << "% " << Printable(title) << "\n";
     session.Print(Rows(time), "rows");
-    if (time.running() > 0) session.Say(fmt::format("note: {} still, and {} counted until now", time.running() == 1 ? "1 attempt runs" : Thousands(time.running()) + " attempts run", time.running() == 1 ? "is" : "are"));
+    if (time.running() > 0) session.Say(fmt::format("note: {} not ended, and {} counted until {} last heard of", time.running() == 1 ? "1 attempt has" : Thousands(time.running()) + " attempts have",
+                                                       time.running() == 1 ? "is" : "are", time.running() == 1 ? "its worker was" : "their workers were"));
     if (HasInputs(sweep.spec())) session.Say("note: jobs that make inputs are not counted here");
     if (time.Total().jobs == 0) session.Say(fmt::format("none of its jobs has been begun; 'longreach explain JOB{}' says why", WhereFlags(session)));
   }

@@ -1,7 +1,5 @@
 #include "client/commands/device_time.h"
 
-#include <google/protobuf/timestamp.pb.h>
-
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -20,9 +18,9 @@ struct TurnOfAttempt {
 
 bool IsEarlier(const TurnOfAttempt& a, const TurnOfAttempt& b) { return std::tie(a.at_s, a.begins, a.attempt) < std::tie(b.at_s, b.begins, b.attempt); }
 
-double SecondsOf(const google::protobuf::Timestamp& time) { return static_cast<double>(time.seconds()) + time.nanos() * 1e-9; }
-
 }  // namespace
+
+double SecondsOf(const google::protobuf::Timestamp& time) { return static_cast<double>(time.seconds()) + time.nanos() * 1e-9; }
 
 std::map<uint64_t, double> DeviceSeconds(const std::map<uint64_t, AttemptTime>& attempts) {
   std::map<uint64_t, double> seconds;
@@ -58,13 +56,18 @@ void DeviceTime::Add(std::vector<std::string> values, const v1::GetJobResponse& 
     parts_.push_back({.job = values_.size(), .attempt = one.attempt(), .is_accepted = one.outcome() == "succeeded"});
     const auto [at, is_new] = attempts_.try_emplace(one.attempt());
     if (!is_new) continue;  // It has several jobs.
-    const bool runs = !one.has_ended_at();
-    running_ += runs ? 1 : 0;
-    at->second = {.time = {.worker = one.worker(), .start_s = SecondsOf(one.started_at()), .end_s = runs ? now_s_ : SecondsOf(one.ended_at())},
+    running_ += one.has_ended_at() ? 0 : 1;
+    at->second = {.time = {.worker = one.worker(), .start_s = SecondsOf(one.started_at()), .end_s = EndOf(one)},
                   .device = one.device(),
                   .members = std::max(1, one.members())};
   }
   values_.push_back(std::move(values));
+}
+
+double DeviceTime::EndOf(const v1::AttemptInfo& attempt) const {
+  if (attempt.has_ended_at()) return SecondsOf(attempt.ended_at());
+  const auto seen = seen_s_.find(attempt.worker());
+  return seen == seen_s_.end() ? now_s_ : std::min(now_s_, seen->second);
 }
 
 std::vector<SpentTime> DeviceTime::Rows() const {

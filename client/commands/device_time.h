@@ -1,16 +1,22 @@
 // How long devices have worked on a sweep's jobs. Pure functions.
 #pragma once
 
+#include <google/protobuf/timestamp.pb.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "longreach/v1/api.pb.h"
 
 namespace longreach::client {
+
+// Since 1970.
+double SecondsOf(const google::protobuf::Timestamp& time);
 
 struct AttemptTime {
   std::string worker;
@@ -31,8 +37,9 @@ struct SpentTime {
 
 class DeviceTime {
  public:
-  // What has not ended is counted until `now_s`.
-  explicit DeviceTime(double now_s) : now_s_(now_s) {}
+  // What has not ended is counted until `now_s`, or until its worker was last heard of, by its id: in a store that nobody has worked on for a week, no device has
+  // worked either.
+  explicit DeviceTime(double now_s, std::map<std::string, double> seen_s = {}) : now_s_(now_s), seen_s_(std::move(seen_s)) {}
 
   // The job's values of the axes that rows are by. Each job once.
   void Add(std::vector<std::string> values, const v1::GetJobResponse& job);
@@ -58,7 +65,10 @@ class DeviceTime {
 
   std::vector<SpentTime> Sums(const std::function<std::vector<std::string>(const Part&)>& row_of) const;
 
+  double EndOf(const v1::AttemptInfo& attempt) const;
+
   double now_s_;
+  std::map<std::string, double> seen_s_;  // By worker.
   int64_t running_ = 0;  // Attempts.
   std::vector<std::vector<std::string>> values_;  // By job.
   std::vector<Part> parts_;

@@ -58,13 +58,21 @@ TEST_F(CostTest, WhatIsNotCountedOrNotDoneIsSaid) {
   scheduler_.attempts.front().set_outcome("");
   const Outcome runs = Run({"cost", "last"});
   EXPECT_THAT(runs.out, HasSubstr("2         1        0  10.0 s       0.0 s     -\n"));
-  EXPECT_EQ(runs.err, "note: 1 attempt runs still, and is counted until now\n");
+  EXPECT_EQ(runs.err, "note: 1 attempt has not ended, and is counted until its worker was last heard of\n");
 
   scheduler_.attempts.clear();
   const Outcome none = Run({"cost", "last"});
   EXPECT_EQ(none.code, kDone);
   EXPECT_THAT(none.err, HasSubstr("none of its jobs has been begun; 'longreach explain JOB"));
   EXPECT_TRUE(nlohmann::json::parse(Run({"cost", "last", "-o", "json"}).out)["rows"].empty());
+}
+
+TEST_F(CostTest, AnAttemptWithoutAnEndIsCountedUntilItsWorkerWasLastHeardOf) {
+  // It was killed together with the scheduler, some 1,157 days before somebody looks.
+  scheduler_.attempts.front().clear_ended_at();
+  scheduler_.attempts.front().set_outcome("");
+  scheduler_.workers.mutable_workers(0)->mutable_seen_at()->set_seconds(1'700'000'060);
+  EXPECT_EQ(nlohmann::json::parse(Run({"cost", "last", "-o", "json"}).out)["rows"][0]["seconds"], 60);
 }
 
 TEST_F(CostTest, AxesThatAreNoneAreRefused) {

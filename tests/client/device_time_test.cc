@@ -105,6 +105,17 @@ TEST(DeviceTimeTest, WhatRunsIsCountedUntilNow) {
   EXPECT_EQ(time.Total().results, 0);
 }
 
+TEST(DeviceTimeTest, WhatHasNoEndIsCountedUntilItsWorkerWasLastHeardOf) {
+  const auto seconds_where_seen = [](double seen_s) {
+    DeviceTime time(1000, {{"w", seen_s}, {"other", 999}});
+    time.Add({}, JobOfAttempts({AttemptFor(1, 900, 0, "", 1), AttemptFor(2, 100, 200, "lost", 1)}));
+    return time.Total().seconds - 100;
+  };
+  EXPECT_DOUBLE_EQ(seconds_where_seen(930), 30);
+  EXPECT_DOUBLE_EQ(seconds_where_seen(1003), 100) << "by another clock, or since it was asked what time it is";
+  EXPECT_DOUBLE_EQ(seconds_where_seen(500), 0);
+}
+
 TEST(DeviceTimeTest, WithoutAttemptsThereIsNothing) {
   DeviceTime time(1000);
   time.Add({}, JobOfAttempts({}));
