@@ -141,6 +141,9 @@ def arguments_of(manifest, **replaced):
 def test_the_programs_get_no_variables_of_services_and_read_keys_that_are_not_everybodys(manifest):
     text = manifest.read_text()
     assert "enableServiceLinks: false" in text and "defaultMode: 0440" in text and "fsGroup: 970" in text
+    # What a namespace at the level "restricted" asks of a pod.
+    for line in ("runAsNonRoot: true", "seccompProfile:\n          type: RuntimeDefault\n", "allowPrivilegeEscalation: false", "capabilities:\n              drop: [ALL]\n"):
+        assert text.count(line) == 1, line
     assert f"useradd --system --uid {re.search(r'runAsUser: (.*)', text)[1]} " in (ROOT / f"deploy/container/{manifest.stem}.Containerfile").read_text()
 
 
