@@ -69,7 +69,7 @@ def test_only_some_are_listed_whichever_pages_they_are_on(large):
     assert of_csv(said(large, "jobs", "noop", "--only", "encoding=rope", "--only", "seed=7,1007,2007", "-o", "csv"), "id") == [(row[0],) for row in rows]
 
 
-@pytest.mark.parametrize("asked", [(), ("--metric", "echo"), ("--metric", "echo", "--length", "0"), ("--metric", "echo", "--length", "0", "--slice", "")])
+@pytest.mark.parametrize("asked", [(), ("--metric", "echo"), ("--metric", "echo", "--length", "0")])
 def test_every_value_is_listed_once_in_the_order_of_the_sweep(large, asked):
     rows = [(row[0], row[4]) for row in large[2]]
     listed = said(large, "results", "noop", "--jobs", *asked, "-o", "csv")
