@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/base/utf8.h"
 #include "proto/catalog/encoding_name.h"
 
 namespace longreach::client {
@@ -13,11 +17,21 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-std::string Quoted(const std::string& text) {
+// What a terminal would obey, as a text of a store that somebody else has made may have it. YAML reads it as the character itself.
+std::string Escaped(int32_t point) {
+  if (point < 0) return "\\ufffd";
+  return point < 0x100 ? fmt::format("\\x{:02x}", point) : point < 0x10000 ? fmt::format("\\u{:04x}", point) : fmt::format("\\U{:08x}", point);
+}
+
+std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
+  while (!text.empty()) {
+    std::string_view rest = text;
+    const int32_t point = TakeCodePoint(rest);
+    if (point == '"' || point == '\\') quoted += '\\';
+    if (IsControl(point)) quoted += Escaped(point);
+    else quoted += text.substr(0, text.size() - rest.size());
+    text = rest;
   }
   return quoted + '"';
 }

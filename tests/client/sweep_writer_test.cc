@@ -54,5 +54,24 @@ TEST(SweepWriterTest, AnEncodingSaysThatItIsRandomizedAndRangesAreShort) {
   EXPECT_THAT(text, HasSubstr("  steps: 0\n"));
 }
 
+TEST(SweepWriterTest, TextsReadBackAsTheSame) {
+  v1::SweepSpec sweep = SweepOf(Job());
+  sweep.set_name("a");
+  v1::TableSpec table;
+  table.set_title("\"quoted\" \\ größe");
+
+  const absl::StatusOr<SweepFile> file = ReadSweepFile(ToYaml(sweep, table), "written");
+
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->table.title(), table.title());
+}
+
+// No file with such a text is taken, but a store may come from anybody.
+TEST(SweepWriterTest, WhatATerminalWouldObeyIsEscaped) {
+  v1::TableSpec table;
+  table.set_title("two\nlines, \x1b[2J, \xc2\x9b and \xe2\x80\xae");
+  EXPECT_THAT(ToYaml(SweepOf(Job()), table), HasSubstr("  title: \"two\\x0alines, \\x1b[2J, \\x9b and \\u202e\"\n"));
+}
+
 }  // namespace
 }  // namespace longreach::client
