@@ -48,13 +48,15 @@ def owners(paths):
 def debian(names):
     """What dpkg says of packages that are installed."""
     release = dict(line.split("=", 1) for line in pathlib.Path("/etc/os-release").read_text().splitlines() if "=" in line)
-    distribution = "-".join(release[key].strip('"') for key in ("ID", "VERSION_ID") if key in release)
+    vendor, version_id = (release.get(key, "").strip('"') for key in ("ID", "VERSION_ID"))
+    vendor = vendor or "debian"  # Others that derive from it build packages of their own.
+    distribution = f"{vendor}-{version_id}" if version_id else vendor
     form = "${Package}\t${Version}\t${Architecture}\t${source:Package}\t${source:Version}\t${db:Status-Status}\n"
     told = subprocess.run(["dpkg-query", "-W", "-f", form, *sorted(names)], capture_output=True, text=True).stdout
     for line in told.splitlines():
         name, version, architecture, source, of_source, status = line.split("\t")
         if status == "installed":
-            purl = f"pkg:deb/debian/{quoted(name)}@{quoted(version)}?arch={architecture}&distro={distribution}"
+            purl = f"pkg:deb/{quoted(vendor)}/{quoted(name)}@{quoted(version)}?arch={architecture}&distro={distribution}"
             yield package(name, version, purl, sourceInfo=f"built from the source package {source} {of_source}")
 
 
