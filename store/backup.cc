@@ -77,7 +77,7 @@ absl::StatusOr<int64_t> Copy(sql::Connection& db, const std::filesystem::path& t
   }
   if (status.ok()) status = SyncFile(beside);
   if (status.ok()) {
-    const int reason = PlaceNew(beside, target, link);
+    const int reason = PlaceNew(beside, target);
     if (reason == EEXIST) status = exists;
     else if (reason != 0) status = absl::FailedPreconditionError(fmt::format("cannot make '{}': {}", target.string(), std::strerror(reason)));
   }
