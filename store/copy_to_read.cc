@@ -42,7 +42,7 @@ std::string LookOf(const std::filesystem::path& file) {
 // As a file that has the other's blocks until either is written to: where a file system can do that (XFS, Btrfs, within one of them), many copies at once take
 // neither time nor room. It is then of one moment, too.
 bool IsShared(const std::filesystem::path& from, const std::filesystem::path& to) {
-  const int source = open(from.c_str(), O_RDONLY | O_CLOEXEC);
+  const int source = open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // A pipe without a writer would be waited for.
   if (source < 0) return false;
   const int copy = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   const bool is_shared = copy >= 0 && ioctl(copy, FICLONE, source) == 0;
