@@ -26,9 +26,11 @@ inline constexpr std::string_view kStateToRun =
     "'waiting', 'queued')";
 
 // The split_group of a job that goes on from its newest checkpoint as the pack that made it, by the number that the scheduler gives such a pack (GroupOfBegun() in
-// scheduler/core); 0 where there is none. For statements whose outer table is `jobs` by that name.
+// scheduler/core); 0 where there is none. One of step 0, of a job that is trained, is none: it begins anew, with whom there is. For statements whose outer table is
+// `jobs` by that name.
 inline constexpr std::string_view kPackOfCheckpoint =
-    "ifnull((SELECT -a.attempt FROM artifacts AS a WHERE a.job = jobs.num AND a.kind = 'checkpoint' ORDER BY a.step DESC, a.attempt DESC LIMIT 1), 0)";
+    "ifnull((SELECT -a.attempt FROM artifacts AS a WHERE a.job = jobs.num AND a.kind = 'checkpoint' AND (a.step > 0 OR jobs.steps = 0) "
+    "ORDER BY a.step DESC, a.attempt DESC LIMIT 1), 0)";
 
 // The statement by which jobs that have failed are to run again, with fresh counters and out of their split groups: those for which `which`, a condition on `jobs`, holds.
 // What goes on from a checkpoint goes on as the pack that made it: two packs that are at the same step would else be mixed.

@@ -234,6 +234,24 @@ TEST_F(SweepsTest, ARetriedJobGoesOnAsThePackThatMadeItsCheckpoint) {
   EXPECT_THAT(test_.Violations(), IsEmpty());
 }
 
+// As of a pack that was stopped before its first update.
+TEST_F(SweepsTest, ARetriedJobWithACheckpointOfStepZeroBeginsAnewUnlessItIsOnlyTested) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(2));
+  ASSERT_OK(test_.db().Run("UPDATE jobs SET steps = 0 WHERE num = ?", jobs[1]).status());
+  const int64_t trained = test_.Start("w1", {jobs[0]}), tested = test_.Start("w1", {jobs[1]});
+  test_.AddFile(jobs[0], "checkpoint", 0, trained, "of a job that is trained");
+  test_.AddFile(jobs[1], "checkpoint", 0, tested, "of a job that is only tested");
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(FailJob(tx, jobs[0], trained, {.failures = 3, .failure = "crashed", .split_group = 7}));
+    RETURN_IF_ERROR(FailJob(tx, jobs[1], tested, {.failures = 3, .failure = "crashed", .split_group = 7}));
+    for (const int64_t attempt : {trained, tested}) RETURN_IF_ERROR(EndAttempt(tx, attempt, Outcome::kFailed, "crashed", "", At(30)));
+    return RetryFailedJobs(tx, 1).status();
+  }));
+
+  EXPECT_EQ(test_.Job(jobs[0]).split_group, 0);
+  EXPECT_EQ(test_.Job(jobs[1]).split_group, -tested);
+}
+
 TEST_F(SweepsTest, PrerequisitesAreWantedButNotCounted) {
   std::vector<int64_t> nums;
   ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
