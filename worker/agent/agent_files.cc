@@ -107,6 +107,7 @@ void Agent::BeginHandIn(const AttemptPtr& attempt) {
   if (!attempt->members.empty()) log = HeaderOf(*attempt, ArtifactKind::kLog, attempt->step);
   InBackground(
       [this, uploads = std::move(uploads), log = std::move(log), folder = attempt->folder, stop = attempt->transfers.get_token()]() mutable -> absl::Status {
+        if (stop.stop_requested()) return absl::CancelledError("called off");  // Its folder is being removed.
         if (const std::optional<std::filesystem::path> tail = log ? MakeLogTail(folder) : std::nullopt) uploads.emplace_back(*log, *tail);
         for (const auto& [header, file] : uploads) {
           const absl::StatusOr<std::string> sha256 = transfers_.Upload(header, file, stop);
