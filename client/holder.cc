@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -25,24 +26,29 @@ constexpr std::string_view kSocketScheme = "unix:";
 // A command's words may name hundreds of files.
 constexpr size_t kMostWords = 12;
 
-// A connection to it; nobody takes one: -1. To be closed.
-int ConnectTo(const std::string& address) {
+// A connection to it, to be closed; -1: there is none. `listens`: somebody takes them there, though he may not get to it: where he is stopped, those that wait for him become too
+// many, and one more would wait without end.
+int ConnectTo(const std::string& address, bool& listens) {
+  listens = false;
   sockaddr_un at{};
   if (!address.starts_with(kSocketScheme)) return -1;
   const std::string path = address.substr(kSocketScheme.size());
   if (path.size() >= sizeof at.sun_path) return -1;
   at.sun_family = AF_UNIX;
   std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
-  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (probe < 0) return -1;
-  if (connect(probe, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0) return probe;
+  const bool is_connected = connect(probe, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+  listens = is_connected || errno == EAGAIN;
+  if (is_connected) return probe;
   close(probe);
   return -1;
 }
 
 // Of whom the system says that he listens there.
 std::optional<pid_t> ProcessAt(const std::string& address) {
-  const int probe = ConnectTo(address);
+  bool listens = false;
+  const int probe = ConnectTo(address, listens);
   if (probe < 0) return std::nullopt;
   ucred listener{};
   socklen_t size = sizeof listener;
@@ -81,9 +87,10 @@ std::optional<pid_t> ParentOf(pid_t process) {
 }  // namespace
 
 bool Listens(const std::string& address) {
-  const int probe = ConnectTo(address);
+  bool listens = false;
+  const int probe = ConnectTo(address, listens);
   if (probe >= 0) close(probe);
-  return probe >= 0;
+  return listens;
 }
 
 std::string CommandAt(const std::string& address) {

@@ -1,9 +1,13 @@
 // Commands with the store of another: whose it is for a moment they wait for, and who keeps it is asked or named.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <future>
 #include <optional>
@@ -109,6 +113,24 @@ TEST_F(EmbeddedTest, ASchedulerThatIsNoCommandsOwnIsNamedByNobody) {
   EXPECT_FALSE(client::Listens("unix:/nowhere/s"));
   EXPECT_EQ(CommandAt("unix:/nowhere/s"), "");
   EXPECT_EQ(CommandAt("localhost:7070"), "");
+}
+
+// As one that is stopped: nobody takes what connects, and the system keeps one of them waiting.
+TEST_F(EmbeddedTest, WhoTakesNoConnectionsAnyMoreListensAllTheSame) {
+  const std::string path = (runtime_.path() / "full").string();
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  ASSERT_LT(path.size(), sizeof at.sun_path);
+  std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
+  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_GE(listener, 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  ASSERT_EQ(listen(listener, 0), 0);
+
+  for (int look = 0; look < 4; ++look) EXPECT_TRUE(client::Listens("unix:" + path)) << look;
+
+  close(listener);
+  EXPECT_FALSE(client::Listens("unix:" + path));
 }
 
 TEST_F(EmbeddedTest, AMergeSaysWhichOfBothStoresItWaitsFor) {
