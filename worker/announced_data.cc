@@ -45,7 +45,7 @@ void AnnouncedData::Take(const data::Listing& listing) {
   }
   damaged_.clear();
   std::vector<std::string> texts;
-  for (const data::DamagedSet& damaged : listing.damaged) {
+  for (const data::DamagedSet& damaged : told_.After(listing.damaged, std::chrono::steady_clock::now())) {
     // No job names a folder that could not be a data set's.
     if (data::CheckName(damaged.name).ok()) damaged_.push_back(damaged);
     const std::string& text = texts.emplace_back(damaged.Text());

@@ -10,6 +10,7 @@
 
 #include "longreach/v1/worker.pb.h"
 #include "worker/data/data_folder.h"
+#include "worker/data/told_damage.h"
 #include "worker/data/verified_data.h"
 
 namespace longreach {
@@ -32,6 +33,7 @@ class AnnouncedData {
   std::shared_future<data::Listing> reading_;  // Invalid: nothing is read now.
   std::chrono::steady_clock::time_point read_at_;
   std::vector<v1::DataSet> data_sets_;
+  data::ToldDamage told_;
   std::vector<data::DamagedSet> damaged_;
   std::vector<std::string> warned_;  // Of damaged ones, once for as long as they stay so.
 };
