@@ -98,7 +98,7 @@ void Model::End(int64_t attempt, std::string_view outcome) {
 
 // Before they are queued again: what goes on from a checkpoint of this attempt goes on as its pack, and as nothing else. What a failure has set apart stays so.
 void Model::KeepTogether(int64_t attempt, const std::vector<int>& jobs) {
-  ++last_apart_;
+  last_apart_ += 2;  // As the halves of a failed pack are last_apart_ and one more.
   for (const int job : jobs) {
     if (At(job).checkpoint > 0 && At(job).checkpoint_by == attempt) At(job).apart = At(job).apart > 0 ? last_apart_ : -attempt;
   }
