@@ -36,6 +36,20 @@ void AnnouncedData::operator()(v1::Abilities& abilities) {
 }
 
 void AnnouncedData::Take(const data::Listing& listing) {
+  // What was in a folder that cannot be read now is not gone, and whoever asks why its jobs do not begin is told of the folder.
+  std::vector<data::DamagedSet> out_of_reach;
+  const auto is_listed = [&listing](const std::string& name) {
+    return std::ranges::find(listing.data_sets, name, &data::Manifest::name) != listing.data_sets.end() ||
+           std::ranges::find(listing.damaged, name, &data::DamagedSet::name) != listing.damaged.end();
+  };
+  if (!listing.status.ok()) {
+    std::vector<std::string> known;
+    for (const v1::DataSet& data : data_sets_) known.push_back(data.name());
+    for (const data::DamagedSet& damaged : damaged_) known.push_back(damaged.name);
+    for (const std::string& name : known) {
+      if (!is_listed(name)) out_of_reach.push_back({.name = name, .reason = std::string(listing.status.message())});
+    }
+  }
   data_sets_.clear();
   for (const data::Manifest& manifest : listing.data_sets) {
     v1::DataSet& data = data_sets_.emplace_back();
@@ -43,13 +57,17 @@ void AnnouncedData::Take(const data::Listing& listing) {
     data.set_sha256(manifest.Identity());
     data.set_bytes(static_cast<double>(manifest.bytes()));
   }
-  damaged_.clear();
+  damaged_ = std::move(out_of_reach);
   std::vector<std::string> texts;
+  const auto warn = [this, &texts](const std::string& text) {
+    if (std::ranges::find(warned_, text) == warned_.end()) agent::LogWarning(text);
+    texts.push_back(text);
+  };
+  if (!listing.status.ok()) warn(fmt::format("data sets are not announced: {}", std::string(listing.status.message())));
   for (const data::DamagedSet& damaged : told_.After(listing.damaged, std::chrono::steady_clock::now())) {
     // No job names a folder that could not be a data set's.
     if (data::CheckName(damaged.name).ok()) damaged_.push_back(damaged);
-    const std::string& text = texts.emplace_back(damaged.Text());
-    if (std::ranges::find(warned_, text) == warned_.end()) agent::LogWarning(fmt::format("a data set is not announced: {}", text));
+    warn(fmt::format("a data set is not announced: {}", damaged.Text()));
   }
   warned_ = std::move(texts);
 }

@@ -35,7 +35,7 @@ class AnnouncedData {
   std::vector<v1::DataSet> data_sets_;
   data::ToldDamage told_;
   std::vector<data::DamagedSet> damaged_;
-  std::vector<std::string> warned_;  // Of damaged ones, once for as long as they stay so.
+  std::vector<std::string> warned_;  // Of damaged ones and of their folder, once for as long as they stay so.
 };
 
 }  // namespace longreach

@@ -362,6 +362,7 @@ void DataCommand::Options::SayWhatIsMade(const std::string& wanted) const {
 
 int DataCommand::Options::List() const {
   const data::Listing listing = data::ListDataSets(folder);
+  if (!listing.status.ok()) return Refused(listing.status, json());
   if (json()) {
     Json sets = Json::array();
     for (const data::Manifest& manifest : listing.data_sets) sets.push_back(JsonOf(manifest));
@@ -386,6 +387,7 @@ int DataCommand::Options::Check() const {
     names.push_back(name);
   } else {
     const data::Listing listing = data::ListDataSets(folder);
+    if (!listing.status.ok()) return Refused(listing.status, json());  // Else all would seem to be as it was imported.
     for (const data::Manifest& manifest : listing.data_sets) names.push_back(manifest.name);
     for (const data::DamagedSet& one : listing.damaged) damaged.push_back(one.Text());
   }

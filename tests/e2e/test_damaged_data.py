@@ -157,6 +157,34 @@ def test_a_file_that_is_missing_is_told_before_any_job_asks_for_it(home):
     assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
 
 
+def test_a_folder_that_cannot_be_read_is_told_of_and_is_not_an_empty_one(home):
+    """As where its server is away. A link that leads to itself is an error for every user, root too."""
+    import_words(home, "data")
+    scheduler = Scheduler(home)
+    worker = Worker(home, scheduler, "--data-folder", "data")
+    submit(home, scheduler, "seed=0")
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+
+    (home.path / "data").rename(home.path / "aside")
+    (home.path / "data").symlink_to("data")
+
+    for command in ("list", "check"):
+        refused = run_cli(home, "data", command, "--data-folder", "data")
+        assert refused.code == 1 and refused.out == "" and "cannot list data: " in refused.err and "LONGREACH_DATA" in refused.err, refused
+    told = until(lambda: workers(home, scheduler)[0]["damaged_data_sets"], "the worker says what it cannot reach")
+    assert [one["name"] for one in told] == ["words"] and "cannot list data: " in told[0]["reason"], told
+    submit(home, scheduler, "seed=1")
+    explained = run_cli(home, "explain", jobs(home, scheduler)[0]["id"], scheduler=scheduler).out
+    assert f"Worker '{worker.worker_name}' has the data set 'words' damaged: cannot list data: " in explained, explained
+    assert worker.log().count("data sets are not announced: cannot list data: ") == 1, worker.log()
+
+    (home.path / "data").unlink()
+    (home.path / "aside").rename(home.path / "data")
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+    assert [job["failures"] for job in jobs(home, scheduler)] == [0]
+    assert workers(home, scheduler)[0]["damaged_data_sets"] == []
+
+
 def bytes_read_by(pid):
     """By calls that read, which mapped files are none of."""
     return int(next(line for line in open(f"/proc/{pid}/io") if line.startswith("rchar: ")).split()[1])

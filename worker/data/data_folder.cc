@@ -164,9 +164,15 @@ Listing ListDataSets(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
+    std::error_code unknown;
     const std::string name = entry->path().filename().string();
-    if (entry->is_directory(ignored) && name.front() != '.') names.push_back(name);
+    // What cannot be looked at, as a disk or a server does not let, may be one: reading it says why it is none.
+    if ((entry->is_directory(unknown) || unknown) && name.front() != '.') names.push_back(name);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    const absl::Status why = SystemError("list", folder, error.value());
+    listing.status = absl::Status(why.code(), fmt::format("{}; see that this user may read the folder, and that its disk or server answers, or name another one with --data-folder or "
+                                                          "LONGREACH_DATA", std::string(why.message())));
   }
   std::ranges::sort(names);
   for (const std::string& name : names) {

@@ -36,6 +36,7 @@ struct DamagedSet {
 struct Listing {
   std::vector<Manifest> data_sets;
   std::vector<DamagedSet> damaged;  // Those that cannot be used.
+  absl::Status status = absl::OkStatus();  // An error: the folder itself cannot be read, and may have more than is named here.
 };
 Listing ListDataSets(const std::filesystem::path& folder);
 

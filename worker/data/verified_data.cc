@@ -43,7 +43,7 @@ std::string VerifiedData::WhyRefused(const std::string& name) {
 }
 
 Listing VerifiedData::Look(Listing listing) {
-  Listing whole{.data_sets = {}, .damaged = std::move(listing.damaged)};
+  Listing whole{.data_sets = {}, .damaged = std::move(listing.damaged), .status = std::move(listing.status)};
   for (Manifest& manifest : listing.data_sets) {
     if (WhyRefused(manifest.name).empty()) {
       whole.data_sets.push_back(std::move(manifest));

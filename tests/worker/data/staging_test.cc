@@ -122,7 +122,33 @@ TEST_F(StagingTest, ADamagedDataSetIsRefusedWithTheFile) {
   EXPECT_EQ(listing.damaged[0].name, "ten");
 }
 
+// Links that lead to themselves are errors for every user, root too.
+TEST_F(StagingTest, AFolderThatCannotBeReadIsNotAnEmptyOne) {
+  std::filesystem::create_symlink("loop", home_ / "loop");
+
+  const Listing listing = ListDataSets(home_ / "loop");
+
+  EXPECT_FALSE(listing.status.ok());
+  EXPECT_NE(listing.status.message().find("cannot list " + (home_ / "loop").string()), std::string::npos) << listing.status;
+  EXPECT_NE(listing.status.message().find("--data-folder"), std::string::npos) << listing.status;
+}
+
+TEST_F(StagingTest, WhatCannotBeLookedAtInAFolderIsDamagedAndHidesNothingElse) {
+  Publish();
+  std::filesystem::create_symlink("loop", data_ / "loop");
+  std::filesystem::create_symlink("nowhere", data_ / "no-longer-there");
+
+  const Listing listing = ListDataSets(data_);
+
+  EXPECT_OK(listing.status);
+  ASSERT_EQ(listing.data_sets.size(), 1u);
+  EXPECT_EQ(listing.data_sets[0].name, "ten");
+  ASSERT_EQ(listing.damaged.size(), 1u);
+  EXPECT_EQ(listing.damaged[0].name, "loop");
+}
+
 TEST_F(StagingTest, AFolderThatIsNotThereHasNothingInIt) {
+  EXPECT_OK(ListDataSets(home_ / "nowhere").status);
   EXPECT_TRUE(ListDataSets(home_ / "nowhere").data_sets.empty());
   EXPECT_EQ(TextCorpus::Open(home_ / "nowhere", "ten", "").status().code(), absl::StatusCode::kNotFound);
 }
