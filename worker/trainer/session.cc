@@ -66,12 +66,8 @@ absl::StatusOr<PackResult> Session::Run() {
 
 absl::StatusOr<PackResult> Session::StopHere() {
   const absl::Status written = abandoned_ ? absl::OkStatus() : Checkpoint();
-  // On a full disk the steps since the last checkpoint are made again; the job is not to blame.
-  if (written.code() == absl::StatusCode::kResourceExhausted) {
-    observer_.OnLine(Text("stopped without a checkpoint: ", written.message()));
-  } else {
-    RETURN_IF_ERROR(written);
-  }
+  // A disk that is full, broken or away: the steps since the last checkpoint are made again, and the job is not to blame. No more than on its way (CheckpointIfDue()).
+  if (!written.ok()) observer_.OnLine(Text("stopped without a checkpoint: ", written.message()));
   PackResult result;
   result.stopped = true;
   result.step = state_.step;

@@ -141,6 +141,23 @@ TEST_F(TrainTest, WritesACheckpointOnceMoreWhereRoomCouldBeMade) {
   }
 }
 
+TEST_F(TrainTest, StopsWithoutACheckpointWhereItsFolderIsGone) {
+  PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "gone");
+  request.checkpoint_every_s = 0;
+  RecordingObserver observer;
+  observer.wish = [&](const Progress& progress) {
+    if (progress.step == 6) std::filesystem::remove_all(request.folder);
+    return Observer::Wish{.stop = progress.step == 6, .dropped = {}};
+  };
+
+  const absl::StatusOr<PackResult> result = Train(request, observer);
+
+  ASSERT_TRUE(result.ok()) << result.status();  // Its job would be to blame for its worker's disk.
+  EXPECT_TRUE(result->stopped);
+  EXPECT_EQ(result->step, 6);
+  EXPECT_TRUE(observer.checkpoints.empty());
+}
+
 TEST_F(TrainTest, WritesNoCheckpointOfWhatIsAbandoned) {
   for (const bool testing : {false, true}) {
     PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, testing ? "testing" : "training");
