@@ -28,6 +28,10 @@ absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
     return absl::NotFoundError(
         fmt::format("cannot make the store '{}': there is no folder '{}'; make it, or name another", file.string(), folder.string()));
   }
+  // A pipe above all, as <(...) of a shell is one: whoever opened it would wait for its writer.
+  if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error)) {
+    return absl::DataLossError(fmt::format("'{}' is not a database but a pipe, a device or the like; name a file for the store", file.string()));
+  }
   if (IsEmpty(file)) return absl::OkStatus();
   std::ifstream in(file, std::ios::binary);
   char start[16] = {};

@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -99,6 +100,17 @@ TEST(StoreTest, WhatIsNoDatabaseIsRefusedAndNothingIsPutBeside) {
   EXPECT_THAT(NamesIn(folder.path()), ElementsAre("notes.txt"));
   EXPECT_EQ(Store::Open(folder.path().string()).status().code(), absl::StatusCode::kFailedPrecondition) << "a folder";
   EXPECT_EQ(Store::Open((folder / "none/s.db").string()).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(StoreTest, APipeIsRefusedAndNotWaitedFor) {
+  TemporaryFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+
+  const absl::Status status = Store::Open((folder / "pipe").string()).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("pipe' is not a database but a pipe, a device or the like"));
+  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("pipe"));
 }
 
 TEST(StoreTest, ADatabaseCutOffInTheMiddleIsDataLoss) {
