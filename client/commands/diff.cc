@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ struct StoresCompared {
   int64_t same = 0, only_here = 0, only_there = 0, neither = 0;
   std::vector<OtherResult> different;
   std::map<std::string, int64_t> reasons;  // And of how many jobs.
+  int64_t unexplained = 0;                 // Of those that differ, those without a reason.
 };
 
 // Of losses a store keeps some, and which ones depends on how the training was interrupted.
@@ -46,6 +48,14 @@ void KeepStepsOfBoth(JobRecord& one, JobRecord& other) {
   };
   keep(one.losses, other.losses);
   keep(other.losses, one.losses);
+}
+
+// Of a store that somebody works on its own scheduler is asked, which may be the one that was named: all would be the same.
+bool IsSameScheduler(const std::string& one, const std::string& other) {
+  constexpr std::string_view kSocket = "unix:";
+  if (one == other) return true;
+  std::error_code missing;
+  return one.starts_with(kSocket) && other.starts_with(kSocket) && std::filesystem::equivalent(one.substr(kSocket.size()), other.substr(kSocket.size()), missing);
 }
 
 class Diff final : public Command {
@@ -70,11 +80,10 @@ class Diff final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
+    if (other_.empty()) return UsageError("OTHER: is empty", "name the other store's file");
     std::error_code missing;
     const std::string& own = session.settings().store;
-    if (!own.empty() && (own == other_ || std::filesystem::equivalent(own, other_, missing))) {
-      return UsageError(fmt::format("'{}' is the store that is looked into, too", Printable(other_)), "name another one");
-    }
+    if (!own.empty() && (own == other_ || std::filesystem::equivalent(own, other_, missing))) return ComparedWithItself();
     ASSIGN_OR_RETURN(Connection * here, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*here, sweep_));
     Settings settings = session.settings();
@@ -83,6 +92,7 @@ class Diff final : public Command {
     settings.store = other_;
     Session others(session.environment(), std::move(settings));
     ASSIGN_OR_RETURN(Connection * there, others.Connect(StoreUse::kToRead));
+    if (IsSameScheduler(here->address(), there->address())) return ComparedWithItself();
     ASSIGN_OR_RETURN(const StoresCompared compared, CompareJobs(*here, sweep, *there));
     Print(session, sweep, compared);
     // Where nothing could be compared, a script is not told that all is the same.
@@ -90,6 +100,8 @@ class Diff final : public Command {
   }
 
  private:
+  absl::Status ComparedWithItself() const { return UsageError(fmt::format("'{}' is the store that is looked into, too", Printable(other_)), "name another one"); }
+
   absl::StatusOr<StoresCompared> CompareJobs(Connection& here, const v1::Sweep& sweep, Connection& there) const {
     StoresCompared compared;
     v1::ListJobsRequest request;
@@ -124,7 +136,9 @@ class Diff final : public Command {
     const int of_losses = values.losses_different > 0 ? 1 : 0;  // The first of them is among the others.
     compared.different.push_back({.here = job, .there = theirs.job.job(), .values = static_cast<int>(values.different.size()) - of_losses, .losses = values.losses_different,
                                   .series_differ = values.series_differ});
-    for (std::string& reason : WhyDifferent(theirs, ours)) ++compared.reasons[std::move(reason)];
+    std::vector<std::string> reasons = WhyDifferent(theirs, ours);
+    if (reasons.empty()) ++compared.unexplained;
+    for (std::string& reason : reasons) ++compared.reasons[std::move(reason)];
     return absl::OkStatus();
   }
 
@@ -177,6 +191,7 @@ class Diff final : public Command {
                                      {"only_there", count(compared.only_there)},
                                      {"neither", count(compared.neither)},
                                      {"reasons", "[" + Join(reasons, ",") + "]"},
+                                     {"unexplained", count(compared.unexplained)},
                                      {"jobs", GridAsJson(grid)}});
       return;
     }
@@ -197,7 +212,10 @@ class Diff final : public Command {
     if (const std::string rest = OfTheRest(compared); !rest.empty()) session.Say("note: " + rest);
     if (compared.same + different == 0) session.Say("nothing was compared: no job that is asked for has a result in both");
     for (const auto& [reason, jobs] : compared.reasons) session.Say(fmt::format("of {}: {}", Count(jobs, "job"), Printable(reason)));
-    if (different > 0 && compared.reasons.empty()) session.Say("nothing that is recorded explains it; 'longreach verify JOB' trains one again, and says which of the two it is");
+    if (compared.unexplained > 0) {
+      session.Say(fmt::format("{}nothing that is recorded explains it; 'longreach verify JOB' trains one again, and says which of the two it is",
+                              compared.unexplained < different ? fmt::format("of {}: ", Count(compared.unexplained, "job")) : ""));
+    }
   }
 
   std::string sweep_;

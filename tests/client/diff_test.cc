@@ -75,6 +75,15 @@ TEST_F(DiffTest, WhatNothingExplainsIsSaid) {
   EXPECT_EQ(Diff().err, "nothing that is recorded explains it; 'longreach verify JOB' trains one again, and says which of the two it is\n");
 }
 
+TEST_F(DiffTest, WhatExplainsSomeJobsIsNotSaidOfTheOthers) {
+  ChangeOther();
+  fake_.attempts_of[here_.jobs.jobs(1).id()] = here_.attempts;
+  EXPECT_EQ(Diff().err,
+            "of 1 job: other engines (lanes-avx2 and lanes-avx512) add in other orders\n"
+            "of 1 job: nothing that is recorded explains it; 'longreach verify JOB' trains one again, and says which of the two it is\n");
+  EXPECT_EQ(nlohmann::json::parse(Diff({"-o", "json"}).out)["unexplained"], 1);
+}
+
 TEST_F(DiffTest, ProgramsGetAllOfIt) {
   ChangeOther();
   const nlohmann::json answer = nlohmann::json::parse(Diff({"-o", "json"}).out);
@@ -115,6 +124,22 @@ TEST_F(DiffTest, AStoreIsNotComparedWithItself) {
   const Outcome outcome = EmbeddedTest::Run({"diff", "first", store(), "--store", store()});
   EXPECT_EQ(outcome.code, kUsage);
   EXPECT_THAT(outcome.err, HasSubstr("is the store that is looked into, too"));
+}
+
+TEST_F(DiffTest, AStoreIsNotComparedWithItselfThroughItsScheduler) {
+  SetScheduler("echo held at " + here_.address() + "\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
+  const Outcome outcome = Diff();
+  EXPECT_EQ(outcome.code, kUsage) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr("'" + store() + "' is the store that is looked into, too"));
+
+  SetScheduler("echo held at " + fake_.address() + "\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
+  EXPECT_EQ(Diff().code, kDone) << "another one's scheduler is asked";
+}
+
+TEST_F(DiffTest, AVariableThatWasNeverSetIsNoStore) {
+  const Outcome outcome = EmbeddedTest::Run({"diff", "first", "", "--scheduler", here_.address()});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("OTHER: is empty"));
 }
 
 }  // namespace

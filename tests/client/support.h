@@ -152,7 +152,8 @@ class FakeScheduler final : public v1::Longreach::Service {
   std::function<void()> when_checked = [] {};
   std::function<void()> when_merged = [] {};
   int jobs_added = 0;  // By a merge.
-  std::vector<v1::AttemptInfo> attempts;  // Of each job.
+  std::vector<v1::AttemptInfo> attempts;                               // Of each job,
+  std::map<std::string, std::vector<v1::AttemptInfo>> attempts_of{};  // but for these, by their ids.
   // Of each job; and the files, by hash.
   std::vector<v1::ArtifactInfo> artifacts;
   std::map<std::string, std::string> files;
@@ -238,7 +239,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     if (at + 1 < jobs.jobs_size()) response->set_next_page_token(std::to_string(at + 1));
     return at > 0 && !behind_first_page.ok() ? behind_first_page : Answer("ListJobs");
   }
-  grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest*, v1::GetJobResponse* response) override {
+  grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* request, v1::GetJobResponse* response) override {
     *response->mutable_job() = jobs.jobs(0);
     *response->mutable_spec() = job_spec;
     response->set_canonical("longreach-job/1\ntask=even_pairs\n");
@@ -250,7 +251,9 @@ class FakeScheduler final : public v1::Longreach::Service {
       point.set_step(step);
       point.set_loss(loss);
     }
-    response->mutable_attempts()->Assign(attempts.begin(), attempts.end());
+    const auto own = attempts_of.find(request->job());
+    const std::vector<v1::AttemptInfo>& had = own == attempts_of.end() ? attempts : own->second;
+    response->mutable_attempts()->Assign(had.begin(), had.end());
     response->mutable_artifacts()->Assign(artifacts.begin(), artifacts.end());
     return Answer("GetJob");
   }
