@@ -127,6 +127,7 @@ class Jobs final : public Command {
       KeepBest(static_cast<size_t>(best_), metric->better == catalog::Better::kHigher, jobs);
       request.set_page_token(page.next_page_token());
     } while (!request.page_token().empty());
+    if (jobs.empty()) session.Say("no job that is asked for has a score yet");
     if (session.json()) {
       v1::ListJobsResponse best;
       best.mutable_jobs()->Assign(jobs.begin(), jobs.end());
@@ -150,9 +151,11 @@ class Jobs final : public Command {
 
   // By the words that the scheduler takes, which are a program's words here too: those of JSON.
   absl::StatusOr<std::string> AskedStates() const {
+    if (state_.empty()) return "";
     const std::vector<std::string> known = JobFilterWords();
     std::vector<std::string> states;
     for (const std::string& state : Split(state_, ',')) {
+      if (state.empty()) return UsageError(fmt::format("--state: '{}' has a ',' without a state", Printable(state_)), fmt::format("there are: {}", Join(ShownFilterWords(), ", ")));
       const auto meant = std::ranges::find_if(known, [&state](const std::string& word) { return word == state || ShownState(word) == state; });
       if (meant == known.end()) RETURN_IF_ERROR(CheckChoice("--state", state, ShownFilterWords()));
       states.push_back(meant == known.end() ? state : *meant);

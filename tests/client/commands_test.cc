@@ -141,6 +141,7 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"status", "-o", "yaml"}, "--output: unknown output format 'yaml'");
   refused({"status", "-o", "latex"}, "'longreach status' has no output as latex");
   refused({"jobs", "last", "--state", "failed,runing"}, "did you mean 'running'?");
+  refused({"jobs", "last", "--state", "failed,,running"}, "--state: 'failed,,running' has a ',' without a state");
   refused({"wait", "last", "--timeout", "soon"}, "--timeout: 'soon' is not a duration");
   refused({"wait", "last", "--timeout", "-1"}, "is not a duration");
   refused({"results", "last", "--rows", "tsk"}, "--rows: unknown value 'tsk'\n  did you mean 'task'?");

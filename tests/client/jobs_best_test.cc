@@ -58,6 +58,12 @@ TEST_F(JobsBestTest, JobsWithoutAScoreAreNone) {
   EXPECT_EQ(Best("2"), "c ");
 }
 
+TEST_F(JobsBestTest, WhereNoneHasAScoreThatIsSaid) {
+  SetKind("algorithmic");
+  SetScores({std::nan("")});
+  EXPECT_EQ(Run({"jobs", "last", "--best", "2"}).err, "no job that is asked for has a score yet\n");
+}
+
 TEST_F(JobsBestTest, EveryFormatHasTheSame) {
   SetKind("algorithmic");
   SetScores({0.5, 0.75, 0.25});
