@@ -77,6 +77,31 @@ void DropTitleOfOtherSettings(const std::vector<std::string>& overrides, SweepFi
   if (std::ranges::any_of(overrides, [&](const std::string& one) { return told.contains(field_at(PathOf(one))); })) file.table.clear_title();
 }
 
+bool HasInputsAnywhere(const v1::SweepSpec& spec) {
+  return !spec.inputs().empty() || std::ranges::any_of(spec.systems(), [](const v1::System& system) { return !system.with().inputs().empty(); });
+}
+
+// Whether this system of the file has a value of its own there.
+bool SaysItself(v1::System system, std::string_view path) {
+  const absl::StatusOr<FieldRef> found = FindField(path, *system.mutable_with());
+  if (!found.ok()) return false;
+  const google::protobuf::Reflection& of = *found->message->GetReflection();
+  return found->field->is_repeated() ? of.FieldSize(*found->message, found->field) > 0 : of.HasField(*found->message, found->field);
+}
+
+// Where each system of a file says something itself, the sweep's value changes no job, and the results that are there would be taken for those of that value.
+// Jobs behind inputs have what the sweep says.
+absl::Status CheckChangesJobs(const std::vector<std::string>& overrides, const v1::SweepSpec& of_file) {
+  if (of_file.systems().empty() || HasInputsAnywhere(of_file)) return absl::OkStatus();
+  for (const std::string& one : overrides) {
+    const std::string_view path = PathOf(one);
+    if (!std::ranges::all_of(of_file.systems(), [&](const v1::System& system) { return SaysItself(system, path); })) continue;
+    return UsageError(fmt::format("--set {}: each system of the sweep has a value of its own, so that this one would change nothing", Printable(path)),
+                      "set that of a system ('--set systems.NAME.with.PATH=VALUE', where an axis is axes.seed or the like), or take it out of the file's systems");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<LoadedSweep> LoadOne(SweepSource source, SweepFile file) {
   RETURN_IF_ERROR(ApplyOverrides(source.overrides, file));
   DropTitleOfOtherSettings(source.overrides, file);
@@ -127,7 +152,9 @@ absl::StatusOr<std::vector<LoadedSweep>> LoadSweeps(const SweepSource& source) {
   ASSIGN_OR_RETURN(SweepFile file, LoadSweep(source.spec));
   std::vector<LoadedSweep> sweeps;
   if (file.parts.empty()) {
+    const v1::SweepSpec of_file = file.spec;
     ASSIGN_OR_RETURN(sweeps.emplace_back(), LoadOne(source, std::move(file)));
+    RETURN_IF_ERROR(CheckChangesJobs(source.overrides, of_file));
     return sweeps;
   }
   std::set<std::string> names;

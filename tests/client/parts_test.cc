@@ -90,6 +90,20 @@ TEST_F(PartsTest, ATitleOfAFileGoesWhereWhatItTellsOfIsSet) {
   EXPECT_EQ(title(folder_.Write("parts.yaml", "parts:\n  - {sweep: titled.yaml, set: [seed=0]}\n"), {}), "");
 }
 
+TEST_F(PartsTest, WhatWouldChangeNoJobIsNotSet) {
+  const std::string systems = "systems:\n  - {name: a, with: {axes: {seed: 0..2}, model: {layers: 1}}}\n  - {name: b, with: {axes: {seed: 4}, model: {layers: 2, heads: 2}}}\n";
+  const auto refusal = [&](const std::string& file, const std::string& set) { return FormatError(Load(file, {"name=other", set}).status()); };
+  for (const std::string set : {"seed=0..9", "axes.seed=7", "model.layers=3"}) {
+    EXPECT_THAT(refusal(kOne + systems, set), HasSubstr(": each system of the sweep has a value of its own, so that this one would change nothing")) << set;
+  }
+  for (const std::string set : {"model.heads=4", "training.steps=7", "systems.a.with.model.layers=3", "systems.b.with.axes.seed=0..9"}) {
+    EXPECT_TRUE(Load(kOne + systems, {set}).ok()) << set;
+  }
+  EXPECT_TRUE(Load(kOne, {"model.layers=3,4"}).ok()) << "systems of a grid are made of what is set";
+  EXPECT_TRUE(Load(kOne + systems + "  - {name: c, with: {axes: {seed: 5}, model: {layers: 1}, inputs: [{name: weights, artifact: weights}]}}\n", {"model.layers=3"}).ok())
+      << "the job behind the input has what the sweep says";
+}
+
 TEST_F(PartsTest, WhatTheUserSetsIsToldAsTheOptionThatItIs) {
   const absl::Status status = Load("parts:\n  - {sweep: one.yaml, set: [seeed=1]}\n", {"seeed=2"}).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("part 1, 'one.yaml': --set seeed: unknown field 'seeed'"));
