@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -161,6 +162,8 @@ class Completer {
       // The best of what jobs have is chosen, where rows and columns may be of their values too: lengths and slices.
       OfferAll({kPairAxes.begin(), kPairAxes.end()});
       OfferAll(SettingPaths());
+    } else if (option.check_lname("output")) {
+      OfferFormats(app);
     } else {
       Offer(option.get_type_name());
     }
@@ -271,7 +274,6 @@ class Completer {
     }
     if (what == "FILE" || what == "PATH" || what == "OTHER" || what == "ADDR" || what == "DIR") lines_.emplace_back(":files");
     if (what == "CONTEXT") OfferContexts();
-    if (what == "FORMAT") OfferAll({"table", "json", "csv", "markdown", "latex"});
     if (what == "WHEN") OfferAll({"auto", "always", "never"});
     if (what == "AXIS" || what == "AXIS[,AXIS...]") {
       OfferAll(catalog::TableAxes());
@@ -289,6 +291,16 @@ class Completer {
 
   void OfferAll(const std::vector<std::string>& words) {
     for (const std::string& word : words) Add(word);
+  }
+
+  // Those of the command, if one stands on the line; another one would be refused.
+  void OfferFormats(const CLI::App& app) {
+    const CLI::App* command = &app;
+    while (command != &root_ && command->get_parent() != &root_) command = command->get_parent();
+    const std::span<const CommandEntry> all = Commands();
+    const auto entry = std::ranges::find(all, command->get_name(), &CommandEntry::name);
+    OfferAll({"table", "json"});
+    for (const Format format : entry == all.end() ? kAllFormats : entry->make()->Info().more_formats) Add(FormatName(format));
   }
 
   // With the place that each names.

@@ -48,6 +48,10 @@ TEST(CompletionTest, OffersSubcommandsOptionsAndTheirValues) {
   EXPECT_THAT(Offered({"results", "--aggregate", "m"}), ElementsAre("max", "min", "mean", "median"));
   for (const char* option : {"--rows", "--columns", "--best-of"}) EXPECT_THAT(Offered({"results", option, "learning"}), ElementsAre("learning_rate")) << "the first of several axes";
   EXPECT_THAT(Offered({"-o", "j"}), ElementsAre("json"));
+  EXPECT_THAT(Offered({"-o", ""}), ElementsAre("table", "json", "csv", "markdown", "latex"));
+  EXPECT_THAT(Offered({"cost", "-o", ""}), ElementsAre("table", "json", "csv", "markdown", "latex"));
+  EXPECT_THAT(Offered({"spec", "last", "--output="}), ElementsAre("--output=table", "--output=json")) << "it has no others";
+  EXPECT_THAT(Offered({"store", "backup", "-o", ""}), Contains("json"));
   EXPECT_THAT(Offered({"jobs", "last", "--state", "f"}), ElementsAre("failed"));
   EXPECT_THAT(Offered({"jobs", "last", "--state", ""}), AllOf(Contains("running"), Not(Contains("leased"))));
 }
