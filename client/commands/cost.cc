@@ -32,8 +32,13 @@ std::string ValueOfAxis(const v1::Job& job, std::string_view axis) {
   return axis == "learning_rate" ? ShortestNumber(job.learning_rate()) : std::to_string(job.seed());
 }
 
-// Short times count where jobs are small.
-GridCell SecondsCell(double seconds) { return NumberCell(seconds, seconds < 99.5 ? fmt::format("{:.1f} s", seconds) : HumanDuration(seconds)); }
+// To a tenth, so that rows add up to what is said of all; of long ones hours, by which papers count.
+std::string DeviceTimeText(double seconds) {
+  if (seconds > 0 && seconds < 0.0995) return fmt::format("{:.1f} ms", seconds * 1e3);
+  if (seconds < 99.5) return fmt::format("{:.1f} s", seconds);
+  return seconds < 99.5 * 60 ? fmt::format("{:.1f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
+}
+GridCell SecondsCell(double seconds) { return NumberCell(seconds, DeviceTimeText(seconds)); }
 
 bool HasInputs(const v1::SweepSpec& spec) {
   return !spec.inputs().empty() || std::ranges::any_of(spec.systems(), [](const v1::System& system) { return !system.with().inputs().empty(); });

@@ -31,9 +31,18 @@ TEST_F(CostTest, ARowForEachKindOfDevice) {
   EXPECT_EQ(outcome.out,
             "table-b1: time of devices, 2 of 2 jobs done\n"
             "\n"
-            "DEVICE       JOBS  ATTEMPTS  RESULTS   TIME  OF RESULTS   EACH\n"
-            "NVIDIA H200     2         1        2  7 min       7 min  3 min\n");
+            "DEVICE       JOBS  ATTEMPTS  RESULTS     TIME  OF RESULTS     EACH\n"
+            "NVIDIA H200     2         1        2  6.7 min     6.7 min  3.3 min\n");
   EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(CostTest, LongTimesAreHoursAndShortOnesAreNotNothing) {
+  google::protobuf::Timestamp& end = *scheduler_.attempts.front().mutable_ended_at();
+  end.set_seconds(1'700'000'000 + 250 * 3600);
+  EXPECT_THAT(Run({"cost", "last"}).out, HasSubstr("2  250.0 h     250.0 h  125.0 h\n"));
+  end.set_seconds(1'700'000'000);
+  end.set_nanos(64'000'000);
+  EXPECT_THAT(Run({"cost", "last"}).out, HasSubstr("2  64.0 ms     64.0 ms  32.0 ms\n"));
 }
 
 TEST_F(CostTest, ByAnAxisThereIsARowForEachOfItsValuesAndOneForAll) {
