@@ -53,9 +53,10 @@ class Spec final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    if (!name_.empty() && (!IsOfNameCharacters(name_) || name_.size() > kMaxNameBytes)) {
+    const bool begins_well = !name_.starts_with('-') && !name_.starts_with('.');
+    if (!name_.empty() && (!IsOfNameCharacters(name_) || name_.size() > kMaxNameBytes || !begins_well || name_ == "last")) {
       return UsageError(fmt::format("--name: '{}' is no name of a sweep", Printable(name_)),
-                        fmt::format("at most {} letters, digits, '-', '_' and '.'", kMaxNameBytes));
+                        fmt::format("at most {} letters, digits, '-', '_' and '.', the first of them neither '-' nor '.', and not 'last'", kMaxNameBytes));
     }
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const std::vector<v1::Sweep> sweeps, Find(*connection));

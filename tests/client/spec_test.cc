@@ -102,6 +102,11 @@ TEST_F(SpecTest, NamesThatAreNoneAreRefusedBeforeAnybodyIsAsked) {
   const Outcome outcome = RunCommandLine({"spec", "last", "--name", "two words", "--scheduler", "unix:/nowhere"});
   EXPECT_EQ(outcome.code, kUsage);
   EXPECT_THAT(outcome.err, HasSubstr("error: --name: 'two words' is no name of a sweep\n"));
+  for (const std::string name : {"-x", ".x", "last"}) {
+    const Outcome refused = RunCommandLine({"spec", "last", "--name=" + name, "--scheduler", "unix:/nowhere"});
+    EXPECT_EQ(refused.code, kUsage) << name;
+    EXPECT_THAT(refused.err, HasSubstr("--name: '" + name + "' is no name of a sweep")) << "submit would refuse it";
+  }
 
   scheduler_.sweep.set_name(std::string(60, 'x'));
   const Outcome too_long = Run({"spec", "last", "later"});
