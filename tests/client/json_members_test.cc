@@ -69,7 +69,7 @@ TEST_F(JsonMembersTest, TimesAreIso8601InCsvAsInJson) {
   EXPECT_THAT(Run({"sweeps"}).out, HasSubstr("  2027-01-15 08:00:00Z\n")) << "for people";
   EXPECT_THAT(Run({"sweeps", "-o", "markdown"}).out, HasSubstr(" 2027-01-15 08:00:00Z |\n"));
   // One that is not known is no word.
-  EXPECT_THAT(Run({"workers", "-o", "csv"}).out, HasSubstr("\n0123456789,gpu-1,active,,0,0,,,\n"));
+  EXPECT_THAT(Run({"workers", "-o", "csv"}).out, HasSubstr("\n0123456789,gpu-1,active,,0,0,,,,\n"));
 }
 
 TEST_F(JsonMembersTest, WhetherTheClientIsQuietIsNoText) {

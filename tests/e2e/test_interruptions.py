@@ -49,8 +49,8 @@ def sweep_file(home):
     return file
 
 
-def submit(home, scheduler):
-    submitted = run_cli(home, "submit", sweep_file(home), scheduler=scheduler)
+def submit(home, scheduler, *options):
+    submitted = run_cli(home, "submit", sweep_file(home), *options, scheduler=scheduler)
     assert submitted.code == 0, submitted
 
 

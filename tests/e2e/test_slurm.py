@@ -144,7 +144,7 @@ def test_an_array_of_workers_ends_when_there_is_no_work(home, slurm):
 
 def test_work_is_given_back_at_the_signal_that_comes_before_the_time_limit(home, slurm):
     scheduler = Scheduler(home)
-    submit(home, scheduler)
+    submit(home, scheduler, "--set", "training.steps=200000")  # None ends before it is seen to be trained, and the signal has come.
     job = slurm.submit(scheduler, "--array=0")
     until(lambda: training(scheduler), f"the worker trains\n{slurm.logs()}")
 

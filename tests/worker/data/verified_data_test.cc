@@ -154,7 +154,7 @@ TEST_F(VerifiedDataTest, WhatCannotBeReadIsRefusedForAWhileOrUntilItsFileIsAnoth
   using std::filesystem::perms;
   Publish("ten");
   for (const std::filesystem::path& open : {home_.path(), data_, data_ / "ten"}) std::filesystem::permissions(open, perms::all);
-  std::filesystem::permissions(data_ / "ten" / kManifest, perms::owner_read | perms::others_read);
+  std::filesystem::permissions(data_ / "ten" / kManifest, perms::owner_read | perms::group_read | perms::others_read);
   std::filesystem::permissions(Corpus("ten"), perms::none);
   const auto clock = std::make_shared<StandingClock>();
   VerifiedData verified(data_, clock);
