@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "client/absolute_path.h"
 #include "client/errors.h"
 #include "client/output/text.h"
 
@@ -74,6 +75,14 @@ absl::Status CheckNewFile(const std::filesystem::path& path) {
   if (errno != ENOENT) return Refused(path, errno);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   return ::access(folder.c_str(), W_OK) == 0 ? absl::OkStatus() : Refused(path, errno);
+}
+
+absl::StatusOr<std::filesystem::path> CheckedNewFolder(std::string_view argument, const std::filesystem::path& folder) {
+  ASSIGN_OR_RETURN(std::filesystem::path target, AbsolutePath(argument, folder));
+  target = target.lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();
+  RETURN_IF_ERROR(CheckNewFile(target));
+  return target;
 }
 
 absl::Status ReplaceFile(const std::filesystem::path& link, std::string_view text) {

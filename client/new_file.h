@@ -16,6 +16,8 @@ absl::Status WriteNewFileForAll(const std::filesystem::path& path, std::string_v
 absl::Status RenameToNewFile(const std::filesystem::path& from, const std::filesystem::path& path);
 // Their refusals, before there is anything to write.
 absl::Status CheckNewFile(const std::filesystem::path& path);
+// Where a user wants a folder to be made: the path from the root on, with no slash at its end. Errors of AbsolutePath() and CheckNewFile().
+absl::StatusOr<std::filesystem::path> CheckedNewFolder(std::string_view argument, const std::filesystem::path& folder);
 
 // The same in place of what is there, which readers see whole or not at all.
 absl::Status ReplaceFile(const std::filesystem::path& path, std::string_view text);

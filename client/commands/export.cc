@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include "client/absolute_path.h"
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/suggestions.h"
@@ -40,10 +39,7 @@ class Export final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    ASSIGN_OR_RETURN(std::filesystem::path target, AbsolutePath("DIR", folder_));
-    target = target.lexically_normal();
-    if (!target.has_filename()) target = target.parent_path();
-    RETURN_IF_ERROR(CheckNewFile(target));
+    ASSIGN_OR_RETURN(const std::filesystem::path target, CheckedNewFolder("DIR", folder_));
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     v1::GetJobRequest request;
     request.set_job(job_);

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "client/absolute_path.h"
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/measurement_pages.h"
@@ -86,10 +85,7 @@ class TensorBoard final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    ASSIGN_OR_RETURN(std::filesystem::path target, AbsolutePath("DIR", folder_));
-    target = target.lexically_normal();
-    if (!target.has_filename()) target = target.parent_path();
-    RETURN_IF_ERROR(CheckNewFile(target));
+    ASSIGN_OR_RETURN(const std::filesystem::path target, CheckedNewFolder("DIR", folder_));
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
     ASSIGN_OR_RETURN(const v1::GetInfoResponse info, connection->Call(&Connection::Stub::GetInfo, v1::GetInfoRequest()));
