@@ -39,6 +39,18 @@ struct StoresCompared {
   int64_t unexplained = 0;                 // Of those that differ, those without a reason.
 };
 
+// One of the two stores.
+struct StoreAsked {
+  Connection& connection;
+  v1::ListDataSetsResponse data_sets;
+};
+
+absl::StatusOr<v1::GetJobResponse> JobOf(const StoreAsked& side, const std::string& id) {
+  v1::GetJobRequest request;
+  request.set_job(id);
+  return side.connection.Call(&Connection::Stub::GetJob, request);
+}
+
 // Of losses a store keeps some, and which ones depends on how the training was interrupted.
 void KeepStepsOfBoth(JobRecord& one, JobRecord& other) {
   const auto keep = [](std::vector<v1::Measurement>& losses, const std::vector<v1::Measurement>& others) {
@@ -103,30 +115,33 @@ class Diff final : public Command {
   absl::Status ComparedWithItself() const { return UsageError(fmt::format("'{}' is the store that is looked into, too", Printable(other_)), "name another one"); }
 
   absl::StatusOr<StoresCompared> CompareJobs(Connection& here, const v1::Sweep& sweep, Connection& there) const {
+    const v1::ListDataSetsRequest all;
+    ASSIGN_OR_RETURN(v1::ListDataSetsResponse sets_here, here.Call(&Connection::Stub::ListDataSets, all));
+    ASSIGN_OR_RETURN(v1::ListDataSetsResponse sets_there, there.Call(&Connection::Stub::ListDataSets, all));
+    const StoreAsked ours{here, std::move(sets_here)}, theirs{there, std::move(sets_there)};
     StoresCompared compared;
     v1::ListJobsRequest request;
     request.set_sweep(sweep.id());
     for (const std::string& only : only_) request.add_only(only);
     do {
       ASSIGN_OR_RETURN(const v1::ListJobsResponse page, here.Call(&Connection::Stub::ListJobs, request));
-      for (const v1::Job& job : page.jobs()) RETURN_IF_ERROR(CompareJob(here, job, there, compared));
+      for (const v1::Job& job : page.jobs()) RETURN_IF_ERROR(CompareJob(ours, job, theirs, compared));
       request.set_page_token(page.next_page_token());
     } while (!request.page_token().empty());
     return compared;
   }
 
-  static absl::Status CompareJob(Connection& here, const v1::Job& job, Connection& there, StoresCompared& compared) {
-    v1::GetJobRequest request;
-    request.set_job(job.id());
-    const absl::StatusOr<v1::GetJobResponse> other = there.Call(&Connection::Stub::GetJob, request);
+  static absl::Status CompareJob(const StoreAsked& here, const v1::Job& job, const StoreAsked& there, StoresCompared& compared) {
+    absl::StatusOr<v1::GetJobResponse> other = JobOf(there, job.id());
     if (!other.ok() && other.status().code() != absl::StatusCode::kNotFound) return other.status();
     const bool is_here = job.state() == "succeeded", is_there = other.ok() && other->job().state() == "succeeded";
     if (!is_here || !is_there) {
       ++(is_here ? compared.only_here : is_there ? compared.only_there : compared.neither);
       return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(JobRecord ours, ReadRecord(here, job.id()));
-    ASSIGN_OR_RETURN(JobRecord theirs, ReadRecord(there, job.id()));
+    ASSIGN_OR_RETURN(v1::GetJobResponse own, JobOf(here, job.id()));
+    ASSIGN_OR_RETURN(JobRecord ours, ReadRecord(here.connection, std::move(own), here.data_sets));
+    ASSIGN_OR_RETURN(JobRecord theirs, ReadRecord(there.connection, *std::move(other), there.data_sets));
     KeepStepsOfBoth(ours, theirs);
     const RepeatedJob values = client::Compare(theirs, ours);  // Where files are compiled together, a command is called so too.
     if (values.Same()) {

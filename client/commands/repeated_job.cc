@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "client/commands/measurement_pages.h"
 #include "client/output/text.h"
@@ -104,13 +105,18 @@ const v1::AttemptInfo* JobRecord::Accepted() const {
 }
 
 absl::StatusOr<JobRecord> ReadRecord(Connection& connection, const std::string& job) {
-  JobRecord record;
   v1::GetJobRequest request;
   request.set_job(job);
-  ASSIGN_OR_RETURN(record.job, connection.Call(&Connection::Stub::GetJob, request));
+  ASSIGN_OR_RETURN(v1::GetJobResponse found, connection.Call(&Connection::Stub::GetJob, request));
+  ASSIGN_OR_RETURN(const v1::ListDataSetsResponse sets, connection.Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
+  return ReadRecord(connection, std::move(found), sets);
+}
+
+absl::StatusOr<JobRecord> ReadRecord(Connection& connection, v1::GetJobResponse job, const v1::ListDataSetsResponse& sets) {
+  JobRecord record;
+  record.job = std::move(job);
   ASSIGN_OR_RETURN(record.measurements, ReadValues(connection, record.job.job().id(), ""));
   ASSIGN_OR_RETURN(record.losses, ReadValues(connection, record.job.job().id(), kTrainingLoss));
-  ASSIGN_OR_RETURN(const v1::ListDataSetsResponse sets, connection.Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
   const std::set<std::string> read = DataSetsOf(record.job.spec());
   for (const v1::DataSet& one : sets.data_sets()) {
     if (read.contains(one.name())) record.data_sets.emplace(one.name(), one.sha256());

@@ -26,6 +26,8 @@ struct JobRecord {
 
 // NOT_FOUND: there is no such job. INVALID_ARGUMENT: there are several.
 absl::StatusOr<JobRecord> ReadRecord(Connection& connection, const std::string& job);
+// The same of many jobs of one store, whose data sets are asked for once.
+absl::StatusOr<JobRecord> ReadRecord(Connection& connection, v1::GetJobResponse job, const v1::ListDataSetsResponse& sets);
 
 // A value that is not the same, bit for bit, or that one side lacks.
 struct DifferentValue {
