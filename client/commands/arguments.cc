@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "client/errors.h"
@@ -81,6 +82,12 @@ absl::Status CheckAxes(std::string_view option, const std::string& axes, const s
     if (std::ranges::find(seen, axis) != seen.end()) return UsageError(fmt::format("{} names '{}' twice", option, axis));
     seen.push_back(axis);
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAxisWords(std::string_view option, const std::vector<std::string>& axes, const std::vector<std::string>& known) {
+  for (const std::string& axis : axes) RETURN_IF_ERROR(CheckChoice(option, axis, known));
+  if (std::set(axes.begin(), axes.end()).size() != axes.size()) return UsageError(fmt::format("{} names an axis twice", option));
   return absl::OkStatus();
 }
 

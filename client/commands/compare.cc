@@ -136,8 +136,7 @@ class Compare final : public Command {
   static std::vector<std::string> AxisNames() { return {kPairAxes.begin(), kPairAxes.end()}; }
 
   absl::Status CheckOptions() const {
-    for (const std::string& axis : by_) RETURN_IF_ERROR(CheckChoice("--by", axis, AxisNames()));
-    if (std::set(by_.begin(), by_.end()).size() != by_.size()) return UsageError("--by names an axis twice");
+    RETURN_IF_ERROR(CheckAxisWords("--by", by_, AxisNames()));
     RETURN_IF_ERROR(CheckMeasure(metric_, ""));
     const Only only(only_);
     if (length_ > 0 && IsOverChosenLengths()) {

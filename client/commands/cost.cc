@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,8 +71,7 @@ class Cost final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    for (const std::string& axis : by_) RETURN_IF_ERROR(CheckChoice("--by", axis, {kPairAxes.begin(), kPairAxes.end()}));
-    if (std::set(by_.begin(), by_.end()).size() != by_.size()) return UsageError("--by names an axis twice");
+    RETURN_IF_ERROR(CheckAxisWords("--by", by_, {kPairAxes.begin(), kPairAxes.end()}));
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
     if (sweep.jobs() > kManyJobs) session.Say(fmt::format("asking for each of {}, which takes a while", Count(sweep.jobs(), "job")));
