@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <map>
 
+#include "worker/agent/hang_watch.h"
+
 namespace longreach::agent {
 
 class UsualTimes {
@@ -16,7 +18,7 @@ class UsualTimes {
   // One part has ended, computed with so many threads.
   void Took(size_t phase, int threads, double seconds) {
     // With an agent that watched it would have been taken for hung: both stood still, and it says nothing.
-    if (seconds > std::max(kWatched_s, kPatience * Of(phase, threads))) return;
+    if (seconds > std::max(kWatched_s, HangWatch::kOfUsual * Of(phase, threads))) return;
     Timing& timing = timings_[std::max(threads, 1)][phase];
     timing.total_s += seconds;
     timing.squares += seconds * seconds;
@@ -32,8 +34,8 @@ class UsualTimes {
   }
 
  private:
-  // As HangWatch has them: of what nothing compares with, by the usual floor; and how many times the usual.
-  static constexpr double kWatched_s = 600, kPatience = 20;
+  // HangWatch's limit of what nothing compares with, by the usual floor of a minute.
+  static constexpr double kWatched_s = HangWatch::kOfFloor * 60;
 
   struct Timing {
     double total_s = 0;
