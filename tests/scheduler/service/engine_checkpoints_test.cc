@@ -21,6 +21,16 @@ using ::testing::Not;
 
 class EngineCheckpointsTest : public EngineFixture {
  protected:
+  // Jobs that are only tested, with the weights of as many that are trained.
+  static v1::SweepSpec TestsAlone(int jobs) {
+    v1::SweepSpec spec = Sweep("s", jobs);
+    spec.mutable_training()->set_steps(0);
+    v1::Input& input = *spec.add_inputs();
+    input.set_name("weights");
+    input.set_artifact("weights");
+    input.mutable_from()->mutable_training()->set_steps(50);
+    return spec;
+  }
   // Packs of three jobs at most, each of which comes to a checkpoint at step 10.
   v1::SynchronizeResponse BeginTwoPacks(TestWorker& worker) {
     worker.next().mutable_abilities()->set_pack_limit(3);
@@ -128,13 +138,7 @@ TEST_F(EngineCheckpointsTest, AWorkerThatStartedAnewHandsInACheckpointAndThenLos
 
 // Of a job that is only tested every checkpoint is at step 0.
 TEST_F(EngineCheckpointsTest, TestsThatAreDoneAreGoneOnFromToo) {
-  v1::SweepSpec spec = Sweep("s", 1);
-  spec.mutable_training()->set_steps(0);
-  v1::Input& input = *spec.add_inputs();
-  input.set_name("weights");
-  input.set_artifact("weights");
-  input.mutable_from()->mutable_training()->set_steps(50);
-  Submit(spec);
+  Submit(TestsAlone(1));
   TestWorker worker = Worker("a");
   const v1::Lease maker = worker.Take();
   ASSERT_TRUE(Upload(maker.jobs(0), static_cast<int64_t>(maker.attempt()), "a", "weights", 50).ok());
@@ -199,13 +203,7 @@ TEST_F(EngineCheckpointsTest, APackThatIsInterruptedGoesOnAsItWas) {
 }
 
 TEST_F(EngineCheckpointsTest, APackThatIsOnlyTestedGoesOnAsItWasToo) {
-  v1::SweepSpec spec = Sweep("s", 4);
-  spec.mutable_training()->set_steps(0);
-  v1::Input& input = *spec.add_inputs();
-  input.set_name("weights");
-  input.set_artifact("weights");
-  input.mutable_from()->mutable_training()->set_steps(50);
-  Submit(spec);
+  Submit(TestsAlone(4));
   TestWorker worker = Worker("a");
   worker.next().mutable_abilities()->set_pack_limit(4);
   const v1::Lease makers = worker.Take();
