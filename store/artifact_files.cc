@@ -77,23 +77,29 @@ std::filesystem::path TemporaryName(const std::filesystem::path& folder) {
 }  // namespace
 
 Pin::Pin(Pin&& other) noexcept
-    : files_(std::exchange(other.files_, nullptr)), sha256_(std::move(other.sha256_)), is_new_(other.is_new_) {}
+    : files_(std::exchange(other.files_, nullptr)), sha256_(std::move(other.sha256_)), is_new_(other.is_new_), settled_(other.settled_) {}
 
 Pin& Pin::operator=(Pin&& other) noexcept {
   std::swap(files_, other.files_);
   std::swap(sha256_, other.sha256_);
   std::swap(is_new_, other.is_new_);
+  std::swap(settled_, other.settled_);
   return *this;
 }
 
 void Pin::Settle() {
   if (is_new_) files_->Settle(sha256_);
+  settled_ = true;
 }
 
 Pin::~Pin() {
   if (files_ == nullptr) return;
-  auto pinned = files_->pinned_.Lock();
-  pinned->erase(pinned->find(sha256_));
+  {
+    auto pinned = files_->pinned_.Lock();
+    pinned->erase(pinned->find(sha256_));
+  }
+  // After that: whoever is told finds the file without its pin.
+  if (is_new_ && !settled_) files_->left_unsettled_ = true;
 }
 
 ArtifactWriter::ArtifactWriter(ArtifactFiles* files, std::string sha256, int64_t bytes, std::filesystem::path temporary, int fd)

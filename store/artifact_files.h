@@ -5,6 +5,7 @@
 // Safe to use from several threads.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -29,7 +30,7 @@ namespace longreach::store {
 class ArtifactFiles;
 
 // Keeps a file from being removed while no row names it yet. Hold it until a row that names it, or one of `unused_files`, is committed,
-// and then settle it; one that goes unsettled leaves the file to RemoveUnsettledFiles (store.h) at the next start.
+// and then settle it; one of a new file that goes unsettled leaves it to RemoveUnsettledFiles (store.h).
 class Pin {
  public:
   Pin() = default;
@@ -48,6 +49,7 @@ class Pin {
   ArtifactFiles* files_ = nullptr;
   std::string sha256_;
   bool is_new_ = false;
+  bool settled_ = false;
 };
 
 // A file in the making, by Create(), GoOn() or TakeLinked(). Dropped without Commit() or Leave(), it leaves nothing behind.
@@ -129,6 +131,8 @@ class ArtifactFiles {
   bool HasAny() const { return !List().empty(); }
   // Of those that are unsettled, in any order.
   std::vector<std::string> Unsettled() const;
+  // Whether pins of new files have gone unsettled since this was asked last: there may be something for RemoveUnsettledFiles (store.h).
+  bool LeftUnsettled() { return left_unsettled_.exchange(false); }
   // It is known whose the file is, or it is gone.
   void Settle(std::string_view sha256);
   // Removes a file unless it is pinned, or the folder only to be read; true: it is gone.
@@ -160,6 +164,7 @@ class ArtifactFiles {
   std::function<bool()> make_space_;
   Synchronized<std::set<std::string>> synced_folders_;  // The folders below whose own names are on disk.
   Synchronized<std::multiset<std::string>> pinned_;
+  std::atomic<bool> left_unsettled_ = false;
   mutable Synchronized<std::map<std::string, Identity>> damaged_;
 };
 

@@ -194,15 +194,18 @@ absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& fi
 
 absl::StatusOr<int> RemoveUnsettledFiles(sql::Connection& db, ArtifactFiles& files) {
   int removed = 0;
+  absl::Status trouble;
   for (const std::string& hash : files.Unsettled()) {
     ASSIGN_OR_RETURN(const bool used, HashIsUsed(db, hash));
     if (!used) {
-      ASSIGN_OR_RETURN(const bool gone, files.Remove(hash));
-      if (!gone) continue;
+      const absl::StatusOr<bool> gone = files.Remove(hash);
+      trouble.Update(gone.status());
+      if (!gone.ok() || !*gone) continue;  // Pinned: its pin will say what becomes of it.
       ++removed;
     }
     files.Settle(hash);
   }
+  if (!trouble.ok()) return trouble;
   return removed;
 }
 

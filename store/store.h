@@ -101,7 +101,9 @@ class Store {
 // `from`, if it is given, is where the last call ended, so that files which cannot be removed just now do not keep later ones from their
 // turn. The first error, once all others have been tried.
 absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& files, int limit, std::string* from = nullptr);
-// At start: removes files that a process which ended left unsettled and without a row.
+// Removes files that are unsettled, unpinned and without a row: at start those of a process which ended, and whenever ArtifactFiles::LeftUnsettled()
+// those of uploads that could not be recorded. Not while the last transaction could not be written: its rows may be on disk all the same, and be
+// found there after a power loss. Those that it did not come to after an error are left unsettled.
 absl::StatusOr<int> RemoveUnsettledFiles(sql::Connection& db, ArtifactFiles& files);
 
 }  // namespace longreach::store

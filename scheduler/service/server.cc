@@ -135,7 +135,8 @@ struct Server::Parts {
   std::unique_ptr<store::LogKeeper> log_keeper;
   std::string pruned_from, pruning_trouble;  // Of the writer's thread, as is
   bool files_left = false;                   // whether there are more to be removed,
-  bool unrecorded_left = false;              // and whether there may be files of uploads that could not be recorded.
+  bool store_is_well = true;                 // whether its disk took what was written last,
+  bool unsettled_left = false;               // and whether there may be files of uploads that could not be recorded.
   std::unique_ptr<store::Writer> writer;     // Its thread asks the engine.
   std::stop_source ends;                     // For what may take minutes.
   std::unique_ptr<Workforce> workforce;
@@ -230,11 +231,16 @@ store::WriterOptions Server::Parts::Writing() {
   writing.at_deadline = [this](SteadyTime now) { return engine->AtDeadline(now); };
   // A file that could not be removed is tried again after the next group.
   writing.after_group = [this](sql::Connection& db) {
-    // Of uploads that could not be recorded while nothing could be written.
-    if (std::exchange(unrecorded_left, false)) store::RemoveUnsettledFiles(db, store->artifacts()).IgnoreError();
+    absl::Status stays;
+    if (store->artifacts().LeftUnsettled()) unsettled_left = true;
+    if (unsettled_left && store_is_well) {
+      stays = store::RemoveUnsettledFiles(db, store->artifacts()).status();
+      unsettled_left = !stays.ok();
+    }
     const absl::StatusOr<int> pruned = store::RemoveUnusedFiles(db, store->artifacts(), kFilesInGo, &pruned_from);
     files_left = pruned.ok() && *pruned == kFilesInGo;
-    std::string trouble(pruned.status().message());
+    stays.Update(pruned.status());
+    std::string trouble(stays.message());
     if (!trouble.empty() && trouble != pruning_trouble) Log(fmt::format("files that nobody needs stay: {}", trouble));
     if (!trouble.empty()) pruning_trouble = std::move(trouble);
     log_keeper->AfterGroup();
@@ -244,7 +250,7 @@ store::WriterOptions Server::Parts::Writing() {
   writing.on_disk = [this](const std::string& trouble) {
     engine->board().SetStoreTrouble(trouble);
     if (!trouble.empty()) upload_parts->DropAll();  // They may be in its way.
-    if (trouble.empty()) unrecorded_left = true;
+    store_is_well = trouble.empty();
     if (trouble.empty()) room->StoreIsWell();
     Log(trouble.empty() ? "the store can be written again" : fmt::format("the store cannot be written: {}", trouble));
   };

@@ -138,7 +138,9 @@ def test_files_that_a_full_store_could_not_name(home, fault):
 
         there = len(left())
         ballast.unlink()
-        until(lambda: refusal(lambda: worker.synchronize()) is None and not left(), "they are gone")
+        until(lambda: refusal(lambda: worker.synchronize()) is None and not left(), lambda: f"they are gone; last refusal: {refusal(worker.synchronize)}; " + ", ".join(
+            f"{sha256[:8]} (marked: {(folder / 'tmp' / sha256).exists()}, noted: {query(scheduler.store, 'SELECT count(*) FROM unused_files WHERE sha256 = ?', sha256)}, "
+            f"named: {query(scheduler.store, 'SELECT count(*) FROM artifacts WHERE sha256 = ?', sha256)})" for sha256 in left()))
         scheduler.stop()
         check_ledger(home, scheduler.store)
     fault.reached(f"{uploads} uploads refused while the store was full; {there} of their files lay there, and none once there was space")

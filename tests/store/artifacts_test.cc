@@ -361,6 +361,47 @@ TEST_F(ArtifactsTest, AFileThatACrashLeftWithoutARowIsRemovedAtStart) {
   EXPECT_THAT(again->Unsettled(), IsEmpty());
 }
 
+TEST_F(ArtifactsTest, APinOfANewFileThatGoesUnsettledIsToldOnce) {
+  const auto put = [this](const std::string& text) {
+    absl::StatusOr<ArtifactWriter> writer = files().Create(Sha256Of(text), std::ssize(text));
+    EXPECT_TRUE(writer.ok() && writer->Append(text).ok());
+    return *writer->Commit();
+  };
+  EXPECT_FALSE(files().LeftUnsettled());
+  {
+    Pin kept = put("recorded");
+    Pin moved = std::move(kept);
+    moved.Settle();
+    Pin moved_again = std::move(moved);
+  }
+  { const std::optional<Pin> found = files().FindAndPin(Sha256Of("recorded"), std::ssize(std::string("recorded"))); }
+  EXPECT_FALSE(files().LeftUnsettled()) << "one is settled, the other was there before";
+
+  {
+    const Pin pin = put("could not be recorded");
+    EXPECT_FALSE(files().LeftUnsettled()) << "it is not known yet";
+    EXPECT_EQ(*RemoveUnsettledFiles(test_.db(), files()), 0);
+  }
+  EXPECT_TRUE(files().LeftUnsettled());
+  EXPECT_EQ(*RemoveUnsettledFiles(test_.db(), files()), 1);
+  EXPECT_FALSE(files().LeftUnsettled());
+  EXPECT_FALSE(HasFile("could not be recorded"));
+  EXPECT_TRUE(HasFile("recorded"));
+}
+
+TEST_F(ArtifactsTest, AnUnsettledFileThatCannotBeRemovedKeepsNoOtherFromIt) {
+  for (const char* text : {"one", "two", "three"}) test_.PutFile(text);
+  const std::filesystem::path stays = files().PathOf(Sha256Of("two"));
+  std::filesystem::remove(stays);
+  std::filesystem::create_directories(stays / "of somebody else");
+
+  EXPECT_FALSE(RemoveUnsettledFiles(test_.db(), files()).ok());
+
+  EXPECT_FALSE(HasFile("one"));
+  EXPECT_FALSE(HasFile("three"));
+  EXPECT_THAT(files().Unsettled(), UnorderedElementsAre(Sha256Of("two"))) << "to be tried again";
+}
+
 TEST_F(ArtifactsTest, AFileThatIsSettledStaysAlsoWhereItHasNoRow) {
   test_.PutFile("named by a newer copy of the database");
   files().Settle(Sha256Of("named by a newer copy of the database"));

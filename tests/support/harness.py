@@ -248,11 +248,11 @@ def messages(name):
 
 
 def until(condition, what):
-    """Asks again and again until `condition()` gives something true, and gives that back."""
+    """Asks again and again until `condition()` gives something true, and gives that back. `what` is a text, or a function that is asked for it when it was in vain."""
     deadline = time.monotonic() + PATIENCE_S
     while not (value := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {PATIENCE_S} s in vain until {what}")
+            raise AssertionError(f"waited {PATIENCE_S} s in vain until {what() if callable(what) else what}")
         time.sleep(0.02)
     return value
 
