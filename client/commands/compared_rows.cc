@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -34,14 +33,16 @@ Grid ComparedRows(const std::vector<std::string_view>& axes, const std::vector<P
   const bool percent = known != nullptr && known->unit == "%";
   const auto number = [&](double value, bool with_sign) {
     const double shown = value * factor;
-    const std::string text = WithoutMinusOfZero(percent ? fmt::format("{:.1f}", shown) : fmt::format("{:.4g}", shown));
-    return NumberCell(value, with_sign && !text.starts_with('-') && !std::isnan(shown) ? "+" + text : text);
+    const std::string text = percent ? fmt::format("{:.1f}", shown) : fmt::format("{:.4g}", shown);
+    return NumberCell(value, with_sign ? WithSign(text) : WithoutMinusOfZero(text));
   };
   static const std::vector<GridColumn> kAxes = {{"system", "SYSTEM"}, {"task", "TASK"}, {"encoding", "ENCODING"}, {"learning_rate", "LEARNING RATE", true}, {"seed", "SEED", true}};
   Grid grid;
   for (const std::string_view axis : axes) grid.columns.push_back(*std::ranges::find(kAxes, axis, &GridColumn::key));
-  const std::vector<GridColumn> numbers = {{"pairs", "PAIRS", true},           {"first", "FIRST", true}, {"second", "SECOND", true},
-                                           {"difference", "DIFFERENCE", true}, {"low", "95 % FROM", true}, {"high", "TO", true}};
+  grid.columns.push_back({"pairs", "PAIRS", true});
+  const bool with_draws = !for_people || std::ranges::any_of(groups, [](const PairedGroup& group) { return group.draws != group.pairs; });
+  if (with_draws) grid.columns.push_back({"draws", "DRAWS", true});
+  const std::vector<GridColumn> numbers = {{"first", "FIRST", true}, {"second", "SECOND", true}, {"difference", "DIFFERENCE", true}, {"low", "95 % FROM", true}, {"high", "TO", true}};
   grid.columns.insert(grid.columns.end(), numbers.begin(), numbers.end());
   const bool any_marked = std::ranges::any_of(groups, [&groups](const PairedGroup& group) { return IsMarked(group, groups); });
   const bool with_needed = !for_people || std::ranges::any_of(groups, [](const PairedGroup& group) { return group.needed.has_value(); });
@@ -58,6 +59,7 @@ Grid ComparedRows(const std::vector<std::string_view>& axes, const std::vector<P
       row.push_back(std::move(cell));
     }
     row.push_back(NumberCell(group.pairs));
+    if (with_draws) row.push_back(NumberCell(group.draws));
     row.push_back(number(group.first, false));
     row.push_back(number(group.second, false));
     row.push_back(number(group.difference, true));

@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <limits>
 
-#include "proto/catalog/aggregates.h"
-
 namespace longreach::client {
 namespace {
 
@@ -16,35 +14,60 @@ namespace {
 // makes of a value is a million times as much.
 constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
 
-double HalfWidthOf(int count, double deviation) {
-  const boost::math::students_t distribution(count - 1);
-  return boost::math::quantile(boost::math::complement(distribution, kErrorRate / 2)) * deviation / std::sqrt(count);
+double Freedom(const DrawnDifferences& differences) { return (differences.count - 1) * differences.evenness; }
+
+// As if there were `count` draws of this deviation.
+double HalfWidthOf(DrawnDifferences differences, int count) {
+  differences.count = count;
+  const boost::math::students_t distribution(Freedom(differences));
+  return boost::math::quantile(boost::math::complement(distribution, kErrorRate / 2)) * differences.deviation / std::sqrt(count);
+}
+
+bool AreTheSame(const std::vector<Draw>& draws, double mean, double largest) {
+  const auto [least, greatest] = std::ranges::minmax_element(draws, {}, &Draw::mean);
+  return std::isfinite(mean) && std::isfinite(largest) && greatest->mean - least->mean <= kRounding * largest;
 }
 
 }  // namespace
 
-double SpreadOf(const std::vector<double>& ascending, double largest) {
-  const bool same = std::isfinite(largest) && ascending.back() - ascending.front() <= kRounding * largest;
-  return same ? 0 : catalog::DeviationOf(ascending).value_or(0);
+DrawnDifferences FromDraws(const std::vector<Draw>& draws, double mean, double largest) {
+  const double count = static_cast<double>(draws.size());
+  double pairs = 0;
+  for (const Draw& draw : draws) pairs += draw.pairs;
+  // Squares of the standard error, and of the shares that draws have of the pairs, by which it is known how certain it is itself.
+  double squared_error = 0, shares = 0, others = 0, others_squared = 0;
+  for (const Draw& draw : draws) {
+    const double share = draw.pairs / pairs, rest = (pairs - draw.pairs) / pairs;
+    const double distance = share * (draw.mean - mean);
+    squared_error += distance * distance / rest;  // A draw pulls the mean towards itself: `rest` is what that leaves of its variance.
+    shares += share * share;
+    others += share * share / rest;
+    others_squared += share * share / rest * (share * share / rest);
+  }
+  const double freedom = 1 / (shares + others * others - others_squared);
+  return {.count = static_cast<int>(draws.size()),
+          .mean = mean,
+          .deviation = AreTheSame(draws, mean, largest) ? 0 : std::sqrt(squared_error * count),
+          .evenness = std::min(1.0, freedom / (count - 1))};
 }
 
-double HalfWidth(const DifferencesOfPairs& differences) { return HalfWidthOf(differences.count, differences.deviation); }
+double HalfWidth(const DrawnDifferences& differences) { return HalfWidthOf(differences, differences.count); }
 
-std::optional<double> PairedP(const DifferencesOfPairs& differences) {
+std::optional<double> PairedP(const DrawnDifferences& differences) {
   if (differences.deviation == 0) return std::nullopt;
   const double t = std::abs(differences.mean) / differences.deviation * std::sqrt(differences.count);
   if (!std::isfinite(t)) return std::nullopt;
-  const boost::math::students_t distribution(differences.count - 1);
+  const boost::math::students_t distribution(Freedom(differences));
   return 2 * boost::math::cdf(boost::math::complement(distribution, t));
 }
 
-std::optional<int> PairsNeeded(const DifferencesOfPairs& differences) {
+std::optional<int> DrawsNeeded(const DrawnDifferences& differences) {
   const double mean = std::abs(differences.mean);
-  const auto is_enough = [&](int count) { return HalfWidthOf(count, differences.deviation) < mean; };
+  const auto is_enough = [&](int count) { return HalfWidthOf(differences, count) < mean; };
   const bool has_zero = mean <= HalfWidth(differences);  // Not where either is NaN.
   if (!has_zero || mean == 0) return std::nullopt;
   if (differences.count >= kMostPairsNeeded || !is_enough(kMostPairsNeeded)) return kMostPairsNeeded + 1;
-  // The more pairs, the narrower the interval.
+  // The more draws, the narrower the interval.
   int too_few = differences.count, enough = kMostPairsNeeded;
   while (enough - too_few > 1) {
     const int middle = too_few + (enough - too_few) / 2;

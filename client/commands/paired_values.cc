@@ -155,6 +155,39 @@ void CorrectByHolm(std::vector<PairedGroup>& groups) {
   for (size_t i = 0; i < groups.size(); ++i) groups[i].p_holm = corrected[i];
 }
 
+PairedGroup PairedValues::GroupOf(const std::vector<std::string>& values, const std::vector<const Pair*>& pairs) {
+  const std::string& first_seed = pairs.front()->key[PlaceOf("seed")];
+  const bool of_seeds = std::ranges::any_of(pairs, [&first_seed](const Pair* pair) { return pair->key[PlaceOf("seed")] != first_seed; });
+  PairedGroup group;
+  group.values = values;
+  group.pairs = static_cast<int>(pairs.size());
+  group.of_one_seed = !of_seeds && !first_seed.empty();
+  std::map<std::string_view, Draw> draws;
+  double largest = 0;
+  for (const Pair* pair : pairs) {
+    const double difference = pair->second - pair->first;
+    largest = std::max({largest, std::abs(pair->first), std::abs(pair->second)});
+    group.first += pair->first / group.pairs;
+    group.second += pair->second / group.pairs;
+    group.difference += difference / group.pairs;
+    Draw& draw = draws[pair->key[PlaceOf(of_seeds ? "seed" : "task")]];
+    ++draw.pairs;
+    draw.mean += difference;  // A sum until all are there.
+  }
+  group.draws = static_cast<int>(draws.size());
+  if (group.draws == 1) return group;
+  std::vector<Draw> in_order;
+  for (const auto& [name, draw] : draws) in_order.push_back({.pairs = draw.pairs, .mean = draw.mean / draw.pairs});
+  const DrawnDifferences drawn = FromDraws(in_order, group.difference, largest);
+  group.half_width = HalfWidth(drawn);
+  group.p = PairedP(drawn);
+  if (const std::optional<int> needed = DrawsNeeded(drawn)) {
+    const double pairs_of_draw = static_cast<double>(group.pairs) / group.draws;
+    group.needed = static_cast<int>(std::min(std::ceil(*needed * pairs_of_draw), kMostPairsNeeded + 1.0));
+  }
+  return group;
+}
+
 std::vector<PairedGroup> PairedValues::Groups(const std::vector<std::string_view>& axes) const {
   const auto before = [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
     return std::ranges::lexicographical_compare(a, b, IsValueBefore);
@@ -168,26 +201,7 @@ std::vector<PairedGroup> PairedValues::Groups(const std::vector<std::string_view
     group_of_last->second.push_back(&pair);
   }
   std::vector<PairedGroup> groups;
-  for (const auto& [values, pairs] : by_values) {
-    PairedGroup& group = groups.emplace_back();
-    group.values = values;
-    group.pairs = static_cast<int>(pairs.size());
-    std::vector<double> differences;
-    double largest = 0;
-    for (const Pair* pair : pairs) {
-      largest = std::max({largest, std::abs(pair->first), std::abs(pair->second)});
-      group.first += pair->first / group.pairs;
-      group.second += pair->second / group.pairs;
-      differences.push_back(pair->second - pair->first);
-      group.difference += differences.back() / group.pairs;
-    }
-    if (group.pairs == 1) continue;
-    std::ranges::sort(differences);
-    const DifferencesOfPairs of_pairs{.count = group.pairs, .mean = group.difference, .deviation = SpreadOf(differences, largest)};
-    group.half_width = HalfWidth(of_pairs);
-    group.p = PairedP(of_pairs);
-    group.needed = PairsNeeded(of_pairs);
-  }
+  for (const auto& [values, pairs] : by_values) groups.push_back(GroupOf(values, pairs));
   return groups;
 }
 

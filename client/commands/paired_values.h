@@ -31,11 +31,15 @@ struct PairedGroup {
   int pairs = 0;
   double first = 0, second = 0;  // Means.
   double difference = 0;         // Mean of second minus first.
-  // Where there are two pairs at least: half the width of the interval that has the true mean in 95 of 100 cases, by Student's distribution
-  // over pairs that are independent.
+  // What counts once for the interval (differences.h): a seed's pairs, which share jobs of a baseline or begin with the same weights. Where all
+  // pairs have one seed, or seeds are what is compared, a task's.
+  int draws = 0;
+  bool of_one_seed = false;  // So its draws are tasks. Not where seeds are compared.
+  // Where there are two draws at least: half the width of the interval that has the true mean in 95 of 100 cases, by Student's distribution.
   std::optional<double> half_width;
-  // As PairedP() and PairsNeeded() have them; nothing of one pair.
+  // As PairedP() has it; nothing of one draw.
   std::optional<double> p;
+  // How many pairs it takes that the interval leaves 0, if draws stay as large as they are; more than kMostPairsNeeded: it is beyond that.
   std::optional<int> needed;
   std::optional<double> p_holm;  // By CorrectByHolm().
 };
@@ -117,6 +121,7 @@ class PairedValues {
     PairKey key;  // What both have in common, and what a baseline's partner has of its own.
     double first, second;
   };
+  static PairedGroup GroupOf(const std::vector<std::string>& values, const std::vector<const Pair*>& pairs);
 
   std::vector<std::string_view> differing_;
   std::array<bool, kPairAxes.size()> several_ = {};  // A side has several values.

@@ -38,10 +38,7 @@ bool HasPublished(const Table& table) {
                      [](const TableCell& cell) { return cell.has_published(); });
 }
 
-std::string Signed(double value, const Table& table) {
-  const std::string shown = ShownNumber(value, table);
-  return shown.starts_with('-') ? shown : "+" + shown;
-}
+std::string Signed(double value, const Table& table) { return WithSign(ShownNumber(value, table)); }
 
 std::string GainUnit(const Table& table) { return table.unit() == "%" ? "points" : table.unit(); }
 

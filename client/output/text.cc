@@ -6,6 +6,7 @@
 #include <cmath>
 #include <ctime>
 #include <initializer_list>
+#include <utility>
 
 #include "proto/base/text.h"
 #include "proto/base/utf8.h"
@@ -128,6 +129,12 @@ std::string ShownState(std::string_view state) { return state == "leased" ? "run
 std::string WithoutMinusOfZero(std::string number) {
   if (number.starts_with('-') && number.find_first_not_of("0.", 1) == std::string::npos) number.erase(0, 1);
   return number;
+}
+
+std::string WithSign(std::string number) {
+  number = WithoutMinusOfZero(std::move(number));
+  const bool has_none = number.starts_with('-') || number == "nan" || number.find_first_not_of("0.") == std::string::npos;
+  return has_none ? number : "+" + number;
 }
 
 std::string Thousands(int64_t number) {

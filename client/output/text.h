@@ -44,6 +44,8 @@ std::string ShownState(std::string_view state);
 
 // A number as it is written, without the minus of one that was rounded to zero: "0.0" of "-0.0".
 std::string WithoutMinusOfZero(std::string number);
+// A difference as it is written, with its sign: "+1.5" of "1.5". One that was rounded to zero has none, whichever side of zero it is on: "0.0".
+std::string WithSign(std::string number);
 
 std::string Thousands(int64_t number);      // 1234567 -> "1,234,567"
 std::string HumanDuration(double seconds);  // "45 s", "12 min", "3 h 20 min", "2 d 4 h"

@@ -64,26 +64,31 @@ TEST_F(RowsOfComparisonTest, TheTableMarksThoseThatHoldAndSaysHowManyPairsOthers
             "mine, plain and randomized: accuracy (%) over all test lengths, by pairs of jobs\n"
             "they differ in randomized\n"
             "\n"
-            "TASK          PAIRS  FIRST  SECOND  DIFFERENCE  95 % FROM      TO  NEEDED\n"
-            "bucket_sort       3   30.0    50.0      +20.0*      +19.8   +20.2       -\n"
-            "even_pairs        3   50.0    52.0       +2.0        -0.5    +4.5       4\n"
-            "parity_check      2   50.0    52.5       +2.5      -410.5  +415.5   >1000\n"
-            "all               8   42.5    51.4       +8.9        -7.6   +25.3      22\n");
+            "TASK          PAIRS  DRAWS  FIRST  SECOND  DIFFERENCE  95 % FROM      TO  NEEDED\n"
+            "bucket_sort       3      3   30.0    50.0      +20.0*      +19.8   +20.2       -\n"
+            "even_pairs        3      3   50.0    52.0       +2.0        -0.5    +4.5       4\n"
+            "parity_check      2      2   50.0    52.5       +2.5      -410.5  +415.5   >1000\n"
+            "all               8      3   42.5    51.4       +8.9       -24.4   +42.2      30\n");
   EXPECT_EQ(outcome.err, "note: *: the difference holds when corrected for 4 rows by Holm's method (p_holm of at most 0.05)\n");
 }
 
-TEST_F(CompareTest, ADifferenceThatRoundsToZeroHasNoMinus) {
+TEST_F(CompareTest, WhatRoundsToZeroHasNoSignInAnyFormatForPeople) {
   AddPairs("even_pairs", 0.5, {-0.0001, -0.0002, -0.0003});
   const Outcome outcome = Compared();
-  EXPECT_THAT(outcome.out, HasSubstr(" 50.0    50.0        +0.0       +0.0  +0.0"));
-  EXPECT_THAT(outcome.out, Not(HasSubstr("-0.0")));
+  EXPECT_THAT(outcome.out, HasSubstr(" 50.0    50.0         0.0        0.0  0.0"));
+  EXPECT_THAT(Compared({"-o", "markdown"}).out, HasSubstr("| 50.0 | 50.0 | 0.0 | 0.0 | 0.0 |"));
+  EXPECT_THAT(Compared({"-o", "latex"}).out, HasSubstr("& 50.0 & 50.0 & 0.0 & 0.0 & 0.0 &"));
+  for (const char* format : {"table", "markdown", "latex"}) {
+    const std::string out = Compared({"-o", format}).out;
+    for (const char* sign : {"-0.0", "+0.0"}) EXPECT_THAT(out, Not(HasSubstr(sign))) << format;
+  }
   EXPECT_LT(nlohmann::json::parse(Compared({"-o", "json"}).out)["rows"][0]["difference"].get<double>(), 0) << "programs have it as it is";
 }
 
 TEST_F(RowsOfComparisonTest, ProgramsGetPValuesAndNumbers) {
   const nlohmann::json document = nlohmann::json::parse(Compared({"-o", "json"}).out);
   ASSERT_EQ(document["rows"].size(), 4u);
-  const std::vector<std::vector<double>> expected = {{8.333229168113419e-06, 3.333291667245368e-05}, {0.07417990022744855, 0.22253970068234565}, {0.9511254960556056, 0.9511254960556056}, {0.2426453765388598, 0.4852907530777196}};
+  const std::vector<std::vector<double>> expected = {{8.333229168113419e-06, 3.333291667245368e-05}, {0.07417990022744855, 0.22253970068234565}, {0.9511254960556056, 0.9511254960556056}, {0.35986447455274534, 0.7197289491054907}};
   for (size_t i = 0; i < expected.size(); ++i) {
     EXPECT_NEAR(document["rows"][i]["p"].get<double>(), expected[i][0], 1e-9 * expected[i][0]) << i;
     EXPECT_NEAR(document["rows"][i]["p_holm"].get<double>(), expected[i][1], 1e-9 * expected[i][1]) << i;
@@ -91,13 +96,40 @@ TEST_F(RowsOfComparisonTest, ProgramsGetPValuesAndNumbers) {
   EXPECT_TRUE(document["rows"][0]["needed"].is_null()) << "there are enough";
   EXPECT_EQ(document["rows"][1]["needed"], 4);
   EXPECT_TRUE(document["rows"][2]["needed"].is_null()) << "more than a thousand";
-  EXPECT_EQ(document["rows"][3]["needed"], 22);
+  EXPECT_EQ(document["rows"][3]["needed"], 30);
+  EXPECT_EQ(document["rows"][0]["draws"], 3);
+  EXPECT_EQ(document["rows"][3]["draws"], 3) << "eight pairs, of three seeds";
   EXPECT_EQ(document["notes"].size(), 1u);
 
   const std::string csv = Compared({"-o", "csv"}).out;
-  EXPECT_THAT(csv, StartsWith("task,pairs,first,second,difference,low,high,p,p_holm,needed\nbucket_sort,3,"));
+  EXPECT_THAT(csv, StartsWith("task,pairs,draws,first,second,difference,low,high,p,p_holm,needed\nbucket_sort,3,3,"));
   EXPECT_THAT(csv, Not(HasSubstr("*")));
   EXPECT_THAT(csv, Not(HasSubstr(">")));
+}
+
+TEST_F(CompareTest, AnIntervalOfOneSeedIsSaidToBeOfTasks) {
+  for (const char* task : {"bucket_sort", "even_pairs", "parity_check"}) AddPairs(task, 0.25, {*task == 'b' ? 0.5 : 0.25});
+  const std::string told = "note: an interval of one seed takes tasks for draws: it is of tasks like these, and says nothing of other seeds\n";
+  const Outcome outcome = Compared();
+  EXPECT_EQ(outcome.err, told);
+  EXPECT_THAT(outcome.out, Not(HasSubstr("DRAWS"))) << "as many as pairs";
+  AddPairs("even_pairs", 0.25, {0.25, 0.5});  // The first of these is there already.
+  EXPECT_THAT(Compared().err, Not(HasSubstr("one seed")));
+  EXPECT_THAT(Compared({"--by", "seed"}).err, HasSubstr(told)) << "each row";
+  EXPECT_THAT(Run({"compare", "last", "--between", "seed=0,1"}).err, Not(HasSubstr("one seed takes")));
+}
+
+TEST_F(CompareTest, PairsThatAreOneDrawAreSaidToHaveNoInterval) {
+  for (const char* encoding : {"alibi", "rope", "sin_cos"}) {
+    Add("even_pairs", encoding, 0, 0.5);
+    Add("even_pairs", std::string(encoding) + ":randomized", 0, *encoding == 'a' ? 0.75 : 0.625);
+  }
+  const Outcome outcome = Compared();
+  EXPECT_THAT(outcome.out, HasSubstr("\nENCODING  PAIRS  DRAWS  FIRST  SECOND"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nall           3      1   50.0    66.7"));
+  EXPECT_EQ(outcome.err, "note: pairs of one seed and one task begin with the same weights and are one draw: a row of them alone has no interval\n");
+  const nlohmann::json all = nlohmann::json::parse(Compared({"-o", "json"}).out)["rows"][3];
+  for (const char* key : {"low", "high", "p", "needed"}) EXPECT_TRUE(all[key].is_null()) << key;
 }
 
 TEST_F(CompareTest, ProgramsAreToldWhatStandsBesideWhat) {
@@ -197,7 +229,7 @@ TEST_F(CompareTest, ARowAloneNeedsNoCorrection) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("*")));
   EXPECT_THAT(outcome.out, Not(HasSubstr("NEEDED"))) << "its interval leaves 0";
   EXPECT_EQ(outcome.err, "");
-  EXPECT_THAT(Compared({"-o", "csv"}).out, StartsWith("pairs,first,second,difference,low,high,p,p_holm,needed\n3,0.5,")) << "columns that a program may count on";
+  EXPECT_THAT(Compared({"-o", "csv"}).out, StartsWith("pairs,draws,first,second,difference,low,high,p,p_holm,needed\n3,3,0.5,")) << "columns that a program may count on";
 }
 
 TEST_F(CompareTest, RowsWithoutSpreadOrOfOnePairAreNotCountedAmongThoseThatAreCorrected) {
@@ -218,8 +250,8 @@ TEST_F(CompareTest, MarksAreInEveryFormatForPeople) {
   AddPairs("bucket_sort", 0.3, {0.2, 0.201, 0.199});
   AddPairs("even_pairs", 0.5, {0.01, 0.02, 0.03});
   const Outcome markdown = Compared({"-o", "markdown"}), latex = Compared({"-o", "latex"});
-  EXPECT_THAT(markdown.out, HasSubstr("| bucket\\_sort | 3 | 30.0 | 50.0 | +20.0\\* |"));
-  EXPECT_THAT(latex.out, HasSubstr("bucket\\_sort & 3 & 30.0 & 50.0 & +20.0* &"));
+  EXPECT_THAT(markdown.out, HasSubstr("| bucket\\_sort | 3 | 3 | 30.0 | 50.0 | +20.0\\* |"));
+  EXPECT_THAT(latex.out, HasSubstr("bucket\\_sort & 3 & 3 & 30.0 & 50.0 & +20.0* &"));
   // With what they mean.
   EXPECT_THAT(markdown.out, HasSubstr("|\n\nNote: \\*: the difference holds when corrected for 3 rows by Holm's method (p\\_holm of at most 0.05)\n"));
   EXPECT_THAT(latex.out, HasSubstr("\\end{tabular}\n% note: *: the difference holds when corrected for 3 rows by Holm's method (p_holm of at most 0.05)\n"));

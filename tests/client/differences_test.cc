@@ -1,4 +1,5 @@
-// What differences say of their mean. Expected values are those of scipy 1.17 (t.ppf, ttest_rel) and of statsmodels 0.15 (multipletests, "holm").
+// What differences say of their mean. Expected values are those of scipy 1.17 (t.ppf, ttest_rel), of statsmodels 0.15 (multipletests, "holm") and, of
+// draws, of the general formulas of CR2 in matrices (Pustejovsky and Tipton 2018) by numpy and scipy.
 #include "client/commands/differences.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ void ExpectNear(const PValues& values, const PValues& expected) {
 
 TEST(DifferencesTest, IntervalAndPAreStudents) {
   struct Case {
-    DifferencesOfPairs differences;
+    DrawnDifferences differences;
     double half_width, p;
   };
   for (const Case& one : {Case{{.count = 3, .mean = 2, .deviation = 1}, 2.4841377117503303, 0.07417990022744854},
@@ -41,59 +42,106 @@ TEST(DifferencesTest, IntervalAndPAreStudents) {
 TEST(DifferencesTest, ThoseThatAreTheSameHaveNoP) {
   EXPECT_EQ(PairedP({.count = 3, .mean = 0.5, .deviation = 0}), std::nullopt);
   EXPECT_EQ(PairedP({.count = 3, .mean = 0, .deviation = 0}), std::nullopt);
-  EXPECT_EQ(PairsNeeded({.count = 3, .mean = 0.5, .deviation = 0}), std::nullopt);
-  EXPECT_EQ(PairsNeeded({.count = 3, .mean = 0, .deviation = 0}), std::nullopt);
+  EXPECT_EQ(DrawsNeeded({.count = 3, .mean = 0.5, .deviation = 0}), std::nullopt);
+  EXPECT_EQ(DrawsNeeded({.count = 3, .mean = 0, .deviation = 0}), std::nullopt);
+}
+
+TEST(DifferencesTest, DrawsOfOnePairEachAreAPairedTTest) {
+  const DrawnDifferences drawn = FromDraws({{1, 1}, {1, 2}, {1, 3}}, 2, 3);
+  EXPECT_EQ(drawn.count, 3);
+  EXPECT_EQ(drawn.mean, 2);
+  EXPECT_NEAR(drawn.deviation, 1, 1e-15);
+  EXPECT_NEAR(drawn.evenness, 1, 1e-15);
+}
+
+TEST(DifferencesTest, DrawsOfAsManyPairsEachAreATTestOfTheirMeans) {
+  // Differences 1, 2; 3, 5; 2, 6: means 1.5, 4 and 4, whose ttest_1samp has this p.
+  const DrawnDifferences drawn = FromDraws({{2, 1.5}, {2, 4}, {2, 4}}, 19. / 6, 6);
+  EXPECT_NEAR(HalfWidth(drawn), 3.585543941457885, 1e-12);
+  EXPECT_NEAR(PairedP(drawn).value_or(0), 0.06279911503271883, 1e-12);
+  EXPECT_NEAR(drawn.deviation, 1.4433756729740645, 1e-14);
+}
+
+TEST(DifferencesTest, PairsOfOneDrawCountOnceHoweverMany) {
+  const DrawnDifferences few = FromDraws({{1, 1}, {1, 2}, {1, 3}}, 2, 3), many = FromDraws({{100, 1}, {100, 2}, {100, 3}}, 2, 3);
+  EXPECT_NEAR(HalfWidth(many), HalfWidth(few), 1e-12);
+  EXPECT_NEAR(PairedP(many).value_or(0), PairedP(few).value_or(1), 1e-12);
+}
+
+TEST(DifferencesTest, DrawsOfUnlikeSizesHaveFewerDegreesOfFreedom) {
+  // Differences 1, 2, 3, 5; 2; 6, 7.
+  const DrawnDifferences three = FromDraws({{4, 2.75}, {1, 2}, {2, 6.5}}, 26. / 7, 7);
+  EXPECT_NEAR(three.deviation, 2.235155110355193, 1e-14);
+  EXPECT_NEAR(three.evenness, 0.7758620689655173, 1e-14);
+  EXPECT_NEAR(HalfWidth(three), 7.412006933520341, 1e-11);
+  EXPECT_NEAR(PairedP(three).value_or(0), 0.1360849043824917, 1e-12);
+  // Of two draws there is one, whatever their sizes. Differences 0.1; 0.2, 0.4, 0.3.
+  const DrawnDifferences two = FromDraws({{1, 0.1}, {3, 0.3}}, 0.25, 0.4);
+  EXPECT_NEAR(two.evenness, 1, 1e-15);
+  EXPECT_NEAR(HalfWidth(two), 1.1003896087213425, 1e-12);
+  EXPECT_NEAR(PairedP(two).value_or(0), 0.21229561500965635, 1e-12);
+}
+
+double DeviationOf(const std::vector<double>& means, double largest) {
+  std::vector<Draw> draws;
+  double sum = 0;
+  for (const double mean : means) {
+    draws.push_back({1, mean});
+    sum += mean;
+  }
+  return FromDraws(draws, sum / static_cast<double>(means.size()), largest).deviation;
 }
 
 TEST(DifferencesTest, WhatRoundingMakesOfTheSameIsNoSpread) {
   // Mathematically all are 0.1.
   const std::vector<double> rounded = {0.2 - 0.1, 0.4 - 0.3, 0.8 - 0.7};
   ASSERT_LT(rounded.front(), rounded.back());
-  EXPECT_EQ(SpreadOf(rounded, 0.8), 0);
-  EXPECT_EQ(SpreadOf({0.5, 0.5}, 1), 0);
-  EXPECT_DOUBLE_EQ(SpreadOf({1, 2, 3}, 100), 1);
+  EXPECT_EQ(DeviationOf(rounded, 0.8), 0);
+  EXPECT_EQ(DeviationOf({0.5, 0.5}, 1), 0);
+  EXPECT_NEAR(DeviationOf({1, 2, 3}, 100), 1, 1e-15);
   // The least that float32 tells apart.
-  EXPECT_GT(SpreadOf({0, std::numeric_limits<float>::epsilon()}, 1), 5e-8);
+  EXPECT_GT(DeviationOf({0, std::numeric_limits<float>::epsilon()}, 1), 5e-8);
 }
 
 TEST(DifferencesTest, OfWhatIsNotFiniteNothingIsSaid) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const DifferencesOfPairs infinite{.count = 2, .mean = -kInfinity, .deviation = SpreadOf({-kInfinity, 0}, kInfinity)};
+  const DrawnDifferences infinite = FromDraws({{1, -kInfinity}, {1, 0}}, -kInfinity, kInfinity);
   EXPECT_TRUE(std::isnan(infinite.deviation));
-  const DifferencesOfPairs nothing{.count = 2, .mean = std::nan(""), .deviation = std::nan("")};
-  for (const DifferencesOfPairs& one : {infinite, nothing}) {
+  const DrawnDifferences nothing = FromDraws({{1, 0}, {1, std::nan("")}}, std::nan(""), 1);
+  EXPECT_TRUE(std::isnan(nothing.deviation));
+  for (const DrawnDifferences& one : {infinite, nothing}) {
     EXPECT_EQ(PairedP(one), std::nullopt);
-    EXPECT_EQ(PairsNeeded(one), std::nullopt);
+    EXPECT_EQ(DrawsNeeded(one), std::nullopt);
     EXPECT_TRUE(std::isnan(HalfWidth(one)));
   }
 }
 
-TEST(DifferencesTest, PairsNeededAreTheFirstWhoseIntervalLeavesZero) {
-  EXPECT_EQ(PairsNeeded({.count = 3, .mean = 2, .deviation = 1}), 4);
-  EXPECT_EQ(PairsNeeded({.count = 3, .mean = 1, .deviation = 2}), 18);
-  EXPECT_EQ(PairsNeeded({.count = 3, .mean = -1, .deviation = 2}), 18);
-  EXPECT_EQ(PairsNeeded({.count = 4, .mean = 0.0225, .deviation = 0.025}), 8);
-  EXPECT_EQ(PairsNeeded({.count = 5, .mean = 1, .deviation = 1}), 7);
-  EXPECT_EQ(PairsNeeded({.count = 2, .mean = 0.5, .deviation = 2.1213203435596424}), 72);
+TEST(DifferencesTest, DrawsNeededAreTheFirstWhoseIntervalLeavesZero) {
+  EXPECT_EQ(DrawsNeeded({.count = 3, .mean = 2, .deviation = 1}), 4);
+  EXPECT_EQ(DrawsNeeded({.count = 3, .mean = 1, .deviation = 2}), 18);
+  EXPECT_EQ(DrawsNeeded({.count = 3, .mean = -1, .deviation = 2}), 18);
+  EXPECT_EQ(DrawsNeeded({.count = 4, .mean = 0.0225, .deviation = 0.025}), 8);
+  EXPECT_EQ(DrawsNeeded({.count = 5, .mean = 1, .deviation = 1}), 7);
+  EXPECT_EQ(DrawsNeeded({.count = 2, .mean = 0.5, .deviation = 2.1213203435596424}), 72);
   for (const int count : {3, 10, 17}) {
-    const int needed = PairsNeeded({.count = count, .mean = 1, .deviation = 2}).value_or(0);
+    const int needed = DrawsNeeded({.count = count, .mean = 1, .deviation = 2}).value_or(0);
     EXPECT_LT(HalfWidth({.count = needed, .mean = 1, .deviation = 2}), 1);
     EXPECT_GE(HalfWidth({.count = needed - 1, .mean = 1, .deviation = 2}), 1);
   }
 }
 
-TEST(DifferencesTest, NoPairsAreNeededWhereThereAreEnoughOrNoNumberIs) {
-  EXPECT_EQ(PairsNeeded({.count = 2, .mean = 1, .deviation = 0.1}), std::nullopt);
-  EXPECT_EQ(PairsNeeded({.count = 18, .mean = 1, .deviation = 2}), std::nullopt);
-  EXPECT_EQ(PairsNeeded({.count = 3, .mean = 0, .deviation = 1}), std::nullopt);
+TEST(DifferencesTest, NoDrawsAreNeededWhereThereAreEnoughOrNoNumberIs) {
+  EXPECT_EQ(DrawsNeeded({.count = 2, .mean = 1, .deviation = 0.1}), std::nullopt);
+  EXPECT_EQ(DrawsNeeded({.count = 18, .mean = 1, .deviation = 2}), std::nullopt);
+  EXPECT_EQ(DrawsNeeded({.count = 3, .mean = 0, .deviation = 1}), std::nullopt);
 }
 
-TEST(DifferencesTest, BeyondAThousandPairsNoNumberIsSaid) {
-  EXPECT_EQ(PairsNeeded({.count = 3, .mean = 0.0621, .deviation = 1}), 999);
-  EXPECT_EQ(PairsNeeded({.count = 3, .mean = 0.06207, .deviation = 1}), 1000);
-  EXPECT_EQ(PairsNeeded({.count = 3, .mean = 0.06205, .deviation = 1}), kMostPairsNeeded + 1);
-  EXPECT_EQ(PairsNeeded({.count = 999, .mean = 0.06207, .deviation = 1}), 1000);
-  EXPECT_EQ(PairsNeeded({.count = 1200, .mean = 0.05, .deviation = 1}), kMostPairsNeeded + 1) << "1,540 would do";
+TEST(DifferencesTest, BeyondAThousandDrawsNoNumberIsSaid) {
+  EXPECT_EQ(DrawsNeeded({.count = 3, .mean = 0.0621, .deviation = 1}), 999);
+  EXPECT_EQ(DrawsNeeded({.count = 3, .mean = 0.06207, .deviation = 1}), 1000);
+  EXPECT_EQ(DrawsNeeded({.count = 3, .mean = 0.06205, .deviation = 1}), kMostPairsNeeded + 1);
+  EXPECT_EQ(DrawsNeeded({.count = 999, .mean = 0.06207, .deviation = 1}), 1000);
+  EXPECT_EQ(DrawsNeeded({.count = 1200, .mean = 0.05, .deviation = 1}), kMostPairsNeeded + 1) << "1,540 would do";
 }
 
 TEST(DifferencesTest, HolmsCorrectionIsThatOfOthers) {

@@ -232,6 +232,103 @@ TEST_F(PairedValuesTest, ABaselineIsBesideEachOfSeveral) {
   EXPECT_EQ(turned.partnered(1), 2u);
 }
 
+// Expected numbers of draws are those of scipy's ttest_1samp of their means, and where their sizes differ those of differences_test.cc.
+TEST_F(PairedValuesTest, AJobOfABaselineCountsOnceHoweverManyStandBesideIt) {
+  const double kBaseline[] = {0, 1, 2};
+  for (int seed = 0; seed < 3; ++seed) {
+    first_.Add(JobAt({.encoding = "none", .seed = seed}), kBaseline[seed]);
+    second_.Add(JobAt({.encoding = "rope", .seed = seed}), 3);
+    second_.Add(JobAt({.encoding = "alibi", .seed = seed}), seed == 1 ? 5 : 4);
+  }
+
+  const PairedGroup all = Values().Groups({})[0];
+
+  // Differences 3 and 4, 2 and 4, 1 and 2.
+  EXPECT_EQ(all.pairs, 6);
+  EXPECT_EQ(all.draws, 3);
+  EXPECT_FALSE(all.of_one_seed);
+  EXPECT_DOUBLE_EQ(all.difference, 8. / 3);
+  EXPECT_NEAR(all.half_width.value_or(0), 2.585572506271131, 1e-12);
+  EXPECT_NEAR(all.p.value_or(0), 0.04721386531933816, 1e-12);
+  EXPECT_FALSE(all.needed.has_value()) << "the interval leaves 0";
+  // A row of one encoding has each job once.
+  const PairedGroup rope = Values().Groups({"encoding"})[1];
+  EXPECT_EQ(rope.draws, 3);
+  EXPECT_NEAR(rope.half_width.value_or(0), 4.302653 / std::sqrt(3.0), 1e-6);
+}
+
+TEST_F(PairedValuesTest, WhatBeginsWithTheSameWeightsCountsOnce) {
+  for (int seed = 0; seed < 2; ++seed) {
+    for (const double rate : {1e-3, 3e-4}) {
+      for (const char* encoding : {"alibi", "rope", "sin_cos"}) Add({.encoding = encoding, .learning_rate = rate, .seed = seed}, 1, 2 + 2 * seed);
+    }
+  }
+  const PairedGroup all = Values().Groups({})[0];
+  EXPECT_EQ(all.pairs, 12);
+  EXPECT_EQ(all.draws, 2);
+  // Of 1 and 3: the deviation is the root of 2, and the quantile of one degree of freedom 12.706205.
+  EXPECT_NEAR(all.half_width.value_or(0), 12.706205, 1e-6);
+  // With five seeds it is 1.76 to each side of 2, with four 2.25; each seed has six pairs.
+  EXPECT_EQ(all.needed, 30);
+}
+
+TEST_F(PairedValuesTest, SeedsWithFewerPairsAreDrawsToo) {
+  const std::vector<std::vector<double>> differences = {{1, 2, 3, 5}, {2}, {6, 7}};
+  const char* const kTasks[] = {"bucket_sort", "even_pairs", "parity_check", "reverse_string"};
+  for (size_t seed = 0; seed < 3; ++seed) {
+    for (size_t i = 0; i < differences[seed].size(); ++i) Add({.task = kTasks[i], .seed = static_cast<int>(seed)}, 0, differences[seed][i]);
+  }
+  const PairedGroup all = Values().Groups({})[0];
+  EXPECT_EQ(all.draws, 3);
+  EXPECT_DOUBLE_EQ(all.difference, 26. / 7) << "of pairs";
+  EXPECT_NEAR(all.half_width.value_or(0), 7.412006933520341, 1e-11);
+}
+
+TEST_F(PairedValuesTest, OfOneSeedTasksAreDraws) {
+  for (const char* encoding : {"alibi", "rope"}) {
+    Add({.task = "bucket_sort", .encoding = encoding}, 0, 1);
+    Add({.task = "even_pairs", .encoding = encoding}, 0, 2);
+    Add({.task = "parity_check", .encoding = encoding}, 0, 3);
+  }
+  const PairedGroup all = Values().Groups({})[0];
+  EXPECT_EQ(all.draws, 3);
+  EXPECT_TRUE(all.of_one_seed);
+  EXPECT_NEAR(all.half_width.value_or(0), 4.302653 / std::sqrt(3.0), 1e-6);
+  const PairedGroup task = Values().Groups({"task"})[0];
+  EXPECT_EQ(task.pairs, 2);
+  EXPECT_EQ(task.draws, 1);
+  EXPECT_FALSE(task.half_width.has_value());
+  EXPECT_FALSE(task.p.has_value());
+  EXPECT_FALSE(task.needed.has_value());
+}
+
+TEST_F(PairedValuesTest, WhereSeedsAreComparedTasksAreDraws) {
+  for (const char* task : {"bucket_sort", "even_pairs"}) {
+    first_.Add(JobAt({.task = task, .seed = 0}), 1);
+    second_.Add(JobAt({.task = task, .seed = 1}), *task == 'b' ? 2 : 3);
+  }
+  const PairedGroup all = Values().Groups({})[0];
+  EXPECT_EQ(all.draws, 2);
+  EXPECT_FALSE(all.of_one_seed);
+  EXPECT_TRUE(all.half_width.has_value());
+}
+
+TEST_F(PairedValuesTest, NeededAreSoManyPairsOfEachDraw) {
+  for (int seed = 0; seed < 3; ++seed) {
+    for (const char* task : {"bucket_sort", "even_pairs"}) Add({.task = task, .seed = seed}, 0, seed + 1);
+  }
+  // Of 1, 2 and 3 four seeds are needed: see DifferencesAreOfPairs.
+  EXPECT_EQ(Values().Groups({"task"})[0].needed, 4);
+  EXPECT_EQ(Values().Groups({})[0].needed, 8);
+}
+
+TEST_F(PairedValuesTest, BeyondAThousandPairsThereIsNoNumberOfThem) {
+  for (int seed = 0; seed < 3; ++seed) {
+    for (int i = 0; i < 300; ++i) Add({.learning_rate = 1e-3 * (i + 1), .seed = seed}, 0, seed + 1);
+  }
+  EXPECT_EQ(Values().Groups({})[0].needed, 1001) << "four seeds of three hundred pairs each";
+}
+
 TEST_F(PairedValuesTest, ABaselineIsOfSystemsAndEncodingsAlone) {
   first_.Add(JobAt({.encoding = "none"}), 1);
   second_.Add(JobAt({.encoding = "rope"}), 2);

@@ -326,10 +326,10 @@ TEST(ResultsTableTest, PublishedValuesInBitsAreAsExactAsTheyWerePrinted) {
   EXPECT_EQ(in_bits(3.5, ""), "");
 }
 
-TEST(ResultsTableTest, AGainThatRoundsToZeroHasNoMinus) {
+TEST(ResultsTableTest, AGainThatRoundsToZeroHasNoSign) {
   v1::Table table = Example();
   table.set_gain(-0.02);
-  EXPECT_THAT(RenderResults(table, Spec(), Format::kTable, {}), ::testing::HasSubstr("randomized over plain: +0.0 points"));
+  EXPECT_THAT(RenderResults(table, Spec(), Format::kTable, {}), ::testing::HasSubstr("randomized over plain: 0.0 points"));
   EXPECT_EQ(ShownNumber(-0.04, table), "0.0");
   EXPECT_EQ(ShownNumber(-0.06, table), "-0.1");
   table.set_unit("nats");

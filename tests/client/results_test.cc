@@ -369,37 +369,6 @@ TEST_F(ResultsTest, TheMainMetricOfAKindIsKnownWithoutATable) {
   EXPECT_TRUE(scheduler_.table_request.has_table());
 }
 
-TEST_F(ResultsTest, IntervalsOverSeveralLearningRatesOfASeedAreSaidToBeTooNarrow) {
-  scheduler_.sweep.set_name("mine");
-  scheduler_.sweep.mutable_spec()->set_experiment("algorithmic");
-  const auto add = [this](double rate) {
-    for (const char* encoding : {"rope", "rope:randomized"}) {
-      for (const uint32_t seed : {0u, 1u}) {
-        v1::JobMeasurements& of_job = *scheduler_.measurements.add_jobs();
-        of_job.mutable_job()->set_id(std::to_string(scheduler_.measurements.jobs_size()));
-        of_job.mutable_job()->set_task("even_pairs");
-        of_job.mutable_job()->set_encoding(encoding);
-        of_job.mutable_job()->set_learning_rate(rate);
-        of_job.mutable_job()->set_seed(seed);
-        v1::Measurement& value = *of_job.add_measurements();
-        value.set_metric("accuracy");
-        value.set_value(0.5 + rate * seed);
-      }
-    }
-  };
-  const auto said = [this](const std::vector<std::string>& more) {
-    std::vector<std::string> line = {"compare", "last", "--between", "randomized"};
-    line.insert(line.end(), more.begin(), more.end());
-    return Run(line).err;
-  };
-  add(1e-3);
-  EXPECT_THAT(said({}), Not(HasSubstr("several learning rates")));
-  add(3e-3);
-  EXPECT_THAT(said({}), HasSubstr("note: pairs of one seed at several learning rates begin with the same weights"));
-  EXPECT_THAT(said({"--by", "task"}), HasSubstr("its interval is too narrow; --by task,learning_rate has a row for each rate"));
-  EXPECT_THAT(said({"--by", "task,learning_rate"}), Not(HasSubstr("several learning rates")));
-}
-
 TEST_F(ResultsTest, OfTwoSystemsThatAreComparedOneMayHaveDrawnPositions) {
   v1::SweepSpec& spec = *scheduler_.sweep.mutable_spec();
   spec.set_experiment("algorithmic");

@@ -41,6 +41,17 @@ TEST(TextTest, WhatIsRoundedToZeroHasNoMinus) {
   for (const char* number : {"0.0", "-0.1", "-1.0", "-10.0", "-0.001", "-inf", "-1e-05", "12"}) EXPECT_EQ(WithoutMinusOfZero(number), number);
 }
 
+TEST(TextTest, ADifferenceHasItsSignUnlessItWasRoundedToZero) {
+  EXPECT_EQ(WithSign("1.5"), "+1.5");
+  EXPECT_EQ(WithSign("-1.5"), "-1.5");
+  EXPECT_EQ(WithSign("0.05"), "+0.05");
+  EXPECT_EQ(WithSign("1e-05"), "+1e-05");
+  EXPECT_EQ(WithSign("inf"), "+inf");
+  for (const char* zero : {"0.0", "-0.0"}) EXPECT_EQ(WithSign(zero), "0.0");
+  for (const char* zero : {"0", "-0"}) EXPECT_EQ(WithSign(zero), "0");
+  EXPECT_EQ(WithSign("nan"), "nan");
+}
+
 TEST(TextTest, WhatComesBehindPlainTextIsLookedAtAsWell) {
   EXPECT_EQ(PrintableAscii(" ~"), 2u);
   EXPECT_EQ(PrintableAscii("ab\x7f"), 2u);

@@ -123,7 +123,7 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     assert len(stored["before"]) == 8 and len(stored["after"]) == 12
     differences = {}
     for key, value in stored["before"].items():
-        differences.setdefault(key[0], []).append(stored["after"][key] - value)
+        differences.setdefault(key[0], []).append((key[3], stored["after"][key] - value))
     assert [len(one) for one in differences.values()] == [4, 4]
 
     compared = run_cli(home, "compare", "before", "after", "--by", "task", "-o", "json", scheduler=scheduler)
@@ -133,21 +133,20 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     ids = {row[0]: row[1] for row in query(scheduler.store, "SELECT name, id FROM sweeps")}
     assert document["sides"] == [{"sweep": ids[name], "name": name, "choice": ""} for name in ("before", "after")] and document["only"] == []
     assert document["notes"][-1:] == ["4 jobs of after without a partner"] and len(document["notes"]) < 3
-    # Of Student's distribution with three and with seven degrees of freedom.
-    for row, of_task, quantile in zip(document["rows"], [*sorted(differences.items()), (None, sum(differences.values(), []))], (3.182446, 3.182446, 2.364624), strict=True):
+    # A row's draws are its two seeds: Student's distribution has one degree of freedom.
+    for row, of_task in zip(document["rows"], [*sorted(differences.items()), (None, sum(differences.values(), []))], strict=True):
         task, values = of_task
-        mean, width = statistics.mean(values), quantile * statistics.stdev(values) / len(values) ** 0.5
-        assert row["task"] == task and row["pairs"] == len(values)
+        of_seeds = [statistics.mean(value for seed, value in values if seed == which) for which in sorted({seed for seed, _ in values})]
+        mean, width = statistics.mean(of_seeds), 12.7062047 * statistics.stdev(of_seeds) / 2 ** 0.5
+        assert row["task"] == task and row["pairs"] == len(values) and row["draws"] == 2
         assert [row["difference"], row["low"], row["high"]] == pytest.approx([mean, mean - width, mean + width], abs=1e-6)
         assert row["second"] - row["first"] == pytest.approx(mean, abs=1e-9)
         holds_zero = row["low"] <= 0 <= row["high"]
         assert (row["needed"] is None or row["needed"] > row["pairs"]) if holds_zero else row["needed"] is None
-        if statistics.stdev(values) > 0:
+        if statistics.stdev(of_seeds) > 1e-9:
             assert (row["p"] > 0.05) == holds_zero
-        if len(values) == 4 and statistics.stdev(values) > 0:
-            # The distribution function of three degrees of freedom has a closed form.
-            t = abs(mean) / statistics.stdev(values) * 2 / 3 ** 0.5
-            assert row["p"] == pytest.approx(1 - 2 / math.pi * (t / (1 + t * t) + math.atan(t)), abs=1e-9)
+            # The distribution function of one degree of freedom has a closed form.
+            assert row["p"] == pytest.approx(1 - 2 / math.pi * math.atan(abs(mean) / statistics.stdev(of_seeds) * 2 ** 0.5), abs=1e-9)
     corrected, ascending = 0, sorted((row["p"], row["p_holm"]) for row in document["rows"] if row["p"] is not None)
     for rank, (p, p_holm) in enumerate(ascending):
         corrected = max(corrected, min(1, (len(ascending) - rank) * p))

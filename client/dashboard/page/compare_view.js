@@ -3,17 +3,17 @@ import {Between} from "./between.js";
 import {Choices, allMetrics, control, metrics} from "./controls.js";
 import {ask} from "./api.js";
 import {element, table} from "./dom.js";
-import {fixed, general, shortId, shortest, withoutMinusOfZero} from "./format.js";
+import {fixed, general, shortId, shortest, withSign, withoutMinusOfZero} from "./format.js";
 import {Panel} from "./panel.js";
 
 const AXES = {system: "System", task: "Task", encoding: "Encoding", learning_rate: "Learning rate", seed: "Seed"};
 
 // As the command writes them.
-function written(value, percent, withSign) {
+function written(value, percent, isDifference) {
   if (typeof value !== "number") return "";
   const shown = percent ? 100 * value : value;
-  const text = withoutMinusOfZero(percent ? fixed(shown, 1) : general(shown, 4));
-  return withSign && !text.startsWith("-") ? `+${text}` : text;
+  const text = percent ? fixed(shown, 1) : general(shown, 4);
+  return isDifference ? withSign(text) : withoutMinusOfZero(text);
 }
 
 // As the command marks rows, and says how many pairs they need: beyond a thousand without a number.
@@ -27,16 +27,18 @@ function draw({title, settings, rows, notes, unit}) {
   const percent = unit === "%";
   const axes = Object.keys(AXES).filter((axis) => rows.length > 0 && axis in rows[0]);
   const number = (value) => ({value, number: true});
+  const withDraws = rows.some((row) => row.draws !== row.pairs);
   const withNeeded = rows.some((row) => neededPairs(row) !== "");
   const drawn = rows.map((row) => [
-    ...axes.map((axis, at) => typeof row[axis] === "number" ? shortest(row[axis]) : row[axis] ?? (at === 0 ? "all" : "\u00a0")), number(row.pairs), number(written(row.first, percent)), number(written(row.second, percent)),
+    ...axes.map((axis, at) => typeof row[axis] === "number" ? shortest(row[axis]) : row[axis] ?? (at === 0 ? "all" : "\u00a0")), number(row.pairs), ...(withDraws ? [number(row.draws)] : []),
+    number(written(row.first, percent)), number(written(row.second, percent)),
     number(written(row.difference, percent, true) + (isMarked(row, rows) ? "*" : "")), number(written(row.low, percent, true)), number(written(row.high, percent, true)),
     ...(withNeeded ? [number(neededPairs(row))] : [])]);
   return element("div", {},
     element("p", {}, title),
     element("p", {}, `they differ in ${settings.length === 0 ? "nothing that a sweep says" : settings.join(", ")}`),
     rows.length === 0 ? element("p", {class: "refusal"}, "no job of the first has a partner in the second") :
-      table("Differences", [...axes.map((axis) => AXES[axis]), number("Pairs"), number("First"), number("Second"), number("Difference"), number("95 % from"), number("to"), ...(withNeeded ? [number("Needed")] : [])], drawn),
+      table("Differences", [...axes.map((axis) => AXES[axis]), number("Pairs"), ...(withDraws ? [number("Draws")] : []), number("First"), number("Second"), number("Difference"), number("95 % from"), number("to"), ...(withNeeded ? [number("Needed")] : [])], drawn),
     notes.map((note) => element("p", {class: "legend"}, `note: ${note}`)));
 }
 

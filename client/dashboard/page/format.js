@@ -51,6 +51,12 @@ export const bytes = (number) => number.toLocaleString("en");
 // Without the minus of what was rounded to zero.
 export const withoutMinusOfZero = (text) => /^-[0.]+$/.test(text) ? text.slice(1) : text;
 
+// A difference, with its sign; one that was rounded to zero has none.
+export const withSign = (text) => {
+  const shown = withoutMinusOfZero(text);
+  return shown.startsWith("-") || shown.toLowerCase() === "nan" || /^[0.]+$/.test(shown) ? shown : `+${shown}`;
+};
+
 // A value of a table in its unit: percent as the papers print them; others with three decimals, or as many digits where that would hide it.
 export function measured(value, unit) {
   if (typeof value !== "number") return String(value).replace("Infinity", "inf").toLowerCase();

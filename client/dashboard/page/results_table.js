@@ -1,6 +1,6 @@
 // A table of results as papers print it: rows in groups, the best of each row marked, published values beside the measured ones.
 import {element} from "./dom.js";
-import {count, measured} from "./format.js";
+import {count, measured, withSign} from "./format.js";
 
 const label = (entry) => entry.label === "" ? entry.key : entry.label;
 
@@ -26,10 +26,7 @@ function cellNode(cell, unit, published) {
 }
 
 function gainLine(table) {
-  const signed = (value) => {
-    const text = measured(value, table.unit);
-    return text.startsWith("-") ? text : `+${text}`;
-  };
+  const signed = (value) => withSign(measured(value, table.unit));
   const error = table.gain_error === undefined ? "" : `, standard error ${measured(table.gain_error, table.unit)}`;
   const published = [];
   if (table.published_gain_of_cells !== undefined) published.push(`${signed(table.published_gain_of_cells)} from its cells`);
