@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <set>
@@ -182,8 +183,8 @@ PairedGroup PairedValues::GroupOf(const std::vector<std::string>& values, const 
   group.half_width = HalfWidth(drawn);
   group.p = PairedP(drawn);
   if (const std::optional<int> needed = DrawsNeeded(drawn)) {
-    const double pairs_of_draw = static_cast<double>(group.pairs) / group.draws;
-    group.needed = static_cast<int>(std::min(std::ceil(*needed * pairs_of_draw), kMostPairsNeeded + 1.0));
+    const int64_t pairs_needed = (int64_t{*needed} * group.pairs + group.draws - 1) / group.draws;
+    group.needed = static_cast<int>(std::min<int64_t>(pairs_needed, kMostPairsNeeded + 1));
   }
   return group;
 }

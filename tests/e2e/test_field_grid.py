@@ -60,6 +60,9 @@ def test_a_baseline_is_not_asked_for_the_setting_that_tells_its_systems_apart(ho
         document = compared.json()
         # Two systems of two encodings, each beside the one job of the baseline.
         assert document["rows"][-1]["pairs"] == 4, document
+        # All of one seed and task.
+        assert document["rows"][-1]["draws"] == 1 and document["rows"][-1]["low"] is None, document
+        assert "pairs of one seed and one task begin with the same weights and are one draw: a row of them alone has no interval" in document["notes"], document
         assert {row["system"] for row in document["rows"][:-1]} == {"layers-2_batch_size-4", "layers-2_batch_size-8"}, document
         assert "only jobs of grid with model.layers 2" in document["notes"], document
     # Of one system each neither is a baseline.
