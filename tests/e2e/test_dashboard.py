@@ -338,6 +338,8 @@ def test_numbers_are_written_as_the_commands_write_them(browser, dashboard):
         durations = page.evaluate("""async (seconds) => seconds.map((await import("/format.js")).duration)""",
                                   [0, 45, 90, 99.4, 99.5, 720, 7000, 7170, 7200, 12000, 108000, 172799, 180000])
         rates = page.evaluate("""async (rates) => rates.map((await import("/format.js")).rate)""", [0, 0.05, 0.354, 9.994, 9.996, 12.34, 99.94, 99.96, 999.7, 1204])
+        signed = page.evaluate("""async (texts) => texts.map((await import("/format.js")).withSign)""", ["1.5", "-1.5", "0.0", "-0.0", "0", "-0", "1e-05", "nan", "inf"])
+    assert signed == ["+1.5", "-1.5", "0.0", "0.0", "0", "0", "+1e-05", "nan", "+inf"]
     for value, texts in zip(values, written, strict=True):
         percent = f"{value:.1f}".replace("-0.0", "0.0") if abs(value) < 0.05 else f"{value:.1f}"
         assert texts == [f"{value:.1f}", f"{value:.3f}", f"{value:.4f}", f"{value:.3g}", f"{value:.6g}", percent, repr(value).removesuffix(".0")], value
