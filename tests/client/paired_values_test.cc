@@ -247,7 +247,7 @@ TEST_F(PairedValuesTest, AJobOfABaselineCountsOnceHoweverManyStandBesideIt) {
   EXPECT_EQ(all.pairs, 6);
   EXPECT_EQ(all.draws, 3);
   EXPECT_FALSE(all.of_one_seed);
-  EXPECT_DOUBLE_EQ(all.difference, 8. / 3);
+  EXPECT_NEAR(all.difference, 8. / 3, 1e-14);
   EXPECT_NEAR(all.half_width.value_or(0), 2.585572506271131, 1e-12);
   EXPECT_NEAR(all.p.value_or(0), 0.04721386531933816, 1e-12);
   EXPECT_FALSE(all.needed.has_value()) << "the interval leaves 0";
@@ -280,7 +280,7 @@ TEST_F(PairedValuesTest, SeedsWithFewerPairsAreDrawsToo) {
   }
   const PairedGroup all = Values().Groups({})[0];
   EXPECT_EQ(all.draws, 3);
-  EXPECT_DOUBLE_EQ(all.difference, 26. / 7) << "of pairs";
+  EXPECT_NEAR(all.difference, 26. / 7, 1e-14) << "of pairs";
   EXPECT_NEAR(all.half_width.value_or(0), 7.412006933520341, 1e-11);
 }
 
