@@ -2,7 +2,7 @@
 # Makes a Debian machine (12 or newer) ready to build Longreach, and says what it does. What is done already is skipped,
 # so it can be run before every build. Works as root, or as a user with sudo.
 #
-#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl, Chromium, clang; Slurm, where no
+#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl, Chromium, clang, zsh, fish; Slurm, where no
 #                                            systemd would start its daemons)
 #                                            --faults: also what the fault tests need (counts of covered lines)
 #

@@ -15,7 +15,8 @@ constexpr std::string_view kBash = R"sh(# longreach: completion for bash. Put it
 _longreach() {
   local line value current last
   local -a words
-  read -ra words <<< "${COMP_LINE:0:COMP_POINT}"
+  # Without -r: "my\ file" is one word.
+  read -a words <<< "${COMP_LINE:0:COMP_POINT}"
   [[ ${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] && words+=("")
   current=${words[-1]}
   last=${COMP_WORDS[COMP_CWORD]}
@@ -37,20 +38,28 @@ complete -F _longreach longreach
 
 constexpr std::string_view kZsh = R"sh(#compdef longreach
 # longreach: completion for zsh. Put it to use with
-#   longreach completion zsh > "${fpath[1]}/_longreach"
+#   source <(longreach completion zsh)
+# in ~/.zshrc, behind compinit, or as a file _longreach in a folder of $fpath.
 _longreach() {
   local line value
-  local -a described files
-  for line in "${(@f)$(longreach __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+  local -a closed open files
+  # Without their quotes; of the last word what is before the cursor.
+  for line in "${(@f)$(longreach __complete -- "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
     if [[ $line == :files ]]; then
       files=(yes)
     elif [[ -n $line ]]; then
       value=${${line%%$'\t'*}//:/\\:}
-      if [[ $line == *$'\t'* ]]; then described+=("$value:${line#*$'\t'}"); else described+=("$value"); fi
+      [[ $line == *$'\t'* ]] && line=$value:${line#*$'\t'} || line=$value
+      # More of the word follows there, and no blank.
+      if [[ $value == *[=,] ]]; then open+=("$line"); else closed+=("$line"); fi
     fi
   done
-  (( ${#described} )) && _describe 'longreach' described
-  (( ${#files} )) && _files
+  (( ${#closed} )) && _describe 'longreach' closed
+  (( ${#open} )) && _describe 'longreach' open -S ''
+  if (( ${#files} )); then
+    [[ $PREFIX == --*=* ]] && compset -P 1 '*='
+    _files
+  fi
 }
 if [[ $funcstack[1] == _longreach ]]; then _longreach "$@"; else compdef _longreach longreach; fi
 )sh";
@@ -58,10 +67,16 @@ if [[ $funcstack[1] == _longreach ]]; then _longreach "$@"; else compdef _longre
 constexpr std::string_view kFish = R"sh(# longreach: completion for fish. Put it to use with
 #   longreach completion fish > ~/.config/fish/completions/longreach.fish
 function __longreach_complete
-    set -l words (commandline -opc) (commandline -ct)
-    for line in (longreach __complete -- $words[2..-1] 2>/dev/null)
+    set -l words (commandline -opc)
+    set -l last (string replace -r '^[\'"]' '' -- (commandline -ct))
+    # A variable that is set for the command stands before it.
+    while string match -qr '^\w+=' -- $words[1]
+        set -e words[1]
+    end
+    for line in (longreach __complete -- $words[2..-1] "$last" 2>/dev/null)
         if test "$line" = ":files"
-            __fish_complete_path (commandline -ct)
+            # As of a command that fish knows nothing of: it completes files behind '--store=' and '~' too.
+            complete -C "'' "(commandline -ct)
         else
             echo $line
         end
@@ -77,7 +92,7 @@ class Completion final : public Command {
             .summary = "Print the completion script of a shell: bash, zsh, fish",
             .details = "",
             .examples = "source <(longreach completion bash)\n"
-                        "longreach completion zsh > \"${fpath[1]}/_longreach\"\n"
+                        "source <(longreach completion zsh)\n"
                         "longreach completion fish > ~/.config/fish/completions/longreach.fish"};
   }
   void AddOptions(CLI::App& app) override {

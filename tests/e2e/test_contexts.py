@@ -156,3 +156,5 @@ def test_bash_completes_the_value_of_an_option_in_one_word_with_it(home):
     assert completed_by_bash(home, *line, "=", "task", "=", "p") == ["parity_check"]
     assert completed_by_bash(home, "longreach", "results", "last", "--context", "=", "laptop", "--only", "task", "=", "p") == ["parity_check"], "as in two words"
     assert sorted(completed_by_bash(home, "longreach", "sweeps", "--store", "=", "b1")) == sorted(path.name for path in home.path.glob("b1*"))
+    (home.path / "my b1.db").symlink_to("b1.db")
+    assert completed_by_bash(home, "longreach", "results", "--store", r"my\ b1.db", "no") == ["noop"]
