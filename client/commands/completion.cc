@@ -70,7 +70,7 @@ function __longreach_complete
     set -l words (commandline -opc)
     set -l last (string replace -r '^[\'"]' '' -- (commandline -ct))
     # A variable that is set for the command stands before it.
-    while string match -qr '^\w+=' -- $words[1]
+    while string match -qr '^\w+=' -- "$words[1]"
         set -e words[1]
     end
     for line in (longreach __complete -- $words[2..-1] "$last" 2>/dev/null)

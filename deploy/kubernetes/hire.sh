@@ -28,10 +28,38 @@ packs=${packs:-1}
 [[ $packs =~ ^[1-9][0-9]?$ && $packs -le 64 ]] || refuse "--packs $packs in $manifest is no number from 1 to 64"
 
 client=${LONGREACH_CLIENT:-longreach}
-# With its format, which the environment or a config file may set otherwise.
-waiting=$("$client" workers --waiting -o table)
-[[ $waiting =~ ^[0-9]+$ ]] || refuse "'$waiting' is no number of packs; is LONGREACH_CLIENT the program longreach?"
-if [ "$waiting" -eq 0 ]; then exit 0; fi
+leave_unless_packs_wait() {
+  # With its format, which the environment or a config file may set otherwise.
+  waiting=$("$client" workers --waiting -o table)
+  [[ $waiting =~ ^[0-9]+$ ]] || refuse "'$waiting' is no number of packs; is LONGREACH_CLIENT the program longreach?"
+  if [ "$waiting" -eq 0 ]; then exit 0; fi
+}
+leave_unless_packs_wait  # Mostly none does, and then nothing is asked of the cluster.
+
+# One at a time: two that looked at the same moment would both make what is missing. By a ConfigMap beside the Jobs, so that it holds for all
+# machines. It says until when somebody has it, which one that was killed leaves behind, and is taken and given back as the version that was
+# seen: of two that try, the cluster refuses one.
+lock=$(tr 'A-Z_' 'a-z-' <<<"$name")-hire
+options=("$@")
+had=
+hold() {  # Until $1, in seconds since 1970.
+  local how=create version=
+  if [ -n "$had" ]; then how=replace version=", \"resourceVersion\": \"$had\""; fi
+  # An array without elements is no variable to bash before 4.4.
+  had=$(printf '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "%s"%s}, "data": {"until": "%s"}}' "$lock" "$version" "$1" |
+    kubectl "$how" ${options[@]+"${options[@]}"} --filename - --output 'jsonpath={.metadata.resourceVersion}')
+}
+now=$(date +%s)
+seen=$(kubectl get configmap "$lock" "$@" --ignore-not-found --output 'jsonpath={.metadata.resourceVersion} {.data.until}')
+read -r had until <<<"$seen" || true
+if [[ ${until:-0} =~ ^[0-9]+$ ]] && [ "${until:-0}" -gt "$now" ]; then
+  echo "hire.sh: $waiting packs wait, and another hire.sh is looking, or was killed; it has the ConfigMap $lock for another $(( until - now )) s at most" >&2
+  exit 0
+fi
+until=$(( now + 600 ))
+hold "$until" || refuse "the ConfigMap $lock, which lets one hire.sh look at a time, cannot be taken: another one was quicker, or you may not create and update ConfigMaps there"
+trap 'hold 0 || echo "hire.sh: the ConfigMap $lock stays taken for ten minutes" >&2' EXIT
+leave_unless_packs_wait  # Who had it before may have seen to them.
 
 # Each Job by its name, which is its worker's, and what has become of it: nothing yet, "Complete", "Failed".
 jobs=$(kubectl get jobs "$@" --selector "app=$name" --output 'jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.status=="True")].type}{"\n"}{end}')
@@ -58,5 +86,6 @@ more=$(( (waiting + packs - 1) / packs - coming ))
 room=$(( most - have ))
 if [ "$more" -gt "$room" ]; then more=$room; fi
 if [ "$more" -le 0 ]; then exit 0; fi
+[ "$(date +%s)" -lt $(( until - 300 )) ] || refuse "looking took longer than five minutes, and none is made: another hire.sh may look by now"
 for (( i = 0; i < more; i++ )); do cat "$manifest"; printf '\n---\n'; done | kubectl create "$@" --filename - --output name >/dev/null
 echo "$waiting packs wait, $have of $most workers are there or on their way: $more more"

@@ -1,6 +1,8 @@
 """deploy/kubernetes without a cluster: hire.sh with stand-ins for its programs, which say what there is and note what they are asked; and the real programs with the
 arguments that the manifests have."""
 import re
+import shlex
+import time
 
 import pytest
 
@@ -19,7 +21,34 @@ def stand_in(home, program, script):
     file.chmod(0o755)
 
 
-def hire(home, *arguments, waiting="4", workers=(), jobs=(), **environment):
+# What a cluster does with the ConfigMap, whose version and text `lock` has: of several that would change one version the first does, and who would make it a second
+# time does not. `meanwhile` is what somebody else does once the ConfigMap was read, or the Jobs.
+CLUSTER = """
+version=$(cut -d" " -f1 "$HERE/lock" 2>/dev/null)
+meanwhile() { if [ -e "$HERE/meanwhile-$1" ]; then mv "$HERE/meanwhile-$1" "$HERE/now"; . "$HERE/now"; fi; }
+case "$1 $2" in
+  "get configmap") cat "$HERE/lock" 2>/dev/null; meanwhile lock ;;
+  "get jobs") cat "$HERE/jobs"; meanwhile jobs ;;
+  *)
+    text=$(cat)
+    case "$text" in
+      *ConfigMap*)
+        seen=$(echo "$text" | sed -n 's/.*"resourceVersion": "\\([0-9]*\\)".*/\\1/p')
+        [ "$1" != create ] || [ -z "$version" ] || { echo "Error from server (AlreadyExists)" >&2; exit 1; }
+        [ "$1" != replace ] || [ "$version" = "$seen" ] || { echo "Error from server (Conflict)" >&2; exit 1; }
+        echo "$((version + 1)) $(echo "$text" | sed 's/.*"until": "\\([0-9]*\\)".*/\\1/')" > "$HERE/lock"
+        echo "$((version + 1))" ;;
+      *) echo "$text" >> "$HERE/made" ;;
+    esac ;;
+esac
+"""
+
+
+def hire(home, *arguments, **there):
+    return run(home, *hire_line(home, *arguments, **there))
+
+
+def hire_line(home, *arguments, waiting="4", workers=(), jobs=(), **environment):
     """With the client on the PATH. Of `workers`, name, state and what it does; of `jobs`, name and what has become of it."""
     (home.path / "bin").mkdir(exist_ok=True)
     (home.path / "asked").write_text("")
@@ -27,9 +56,14 @@ def hire(home, *arguments, waiting="4", workers=(), jobs=(), **environment):
     (home.path / "workers.csv").write_text("\n".join([COLUMNS, *(f'1f3a,{name},{state},"AMD EPYC, AVX-512",1,16,now,{does},' for name, state, does in workers)]) + "\n")
     (home.path / "jobs").write_text("".join(f"{job}\n" for job in jobs))
     stand_in(home, "longreach", f'case "$*" in *--waiting*) echo "{waiting}" ;; *) cat "{home.path}/workers.csv" ;; esac')
-    stand_in(home, "kubectl", f'case "$1" in get) cat "{home.path}/jobs" ;; create) cat > "{home.path}/made" ;; esac')
+    stand_in(home, "kubectl", f'HERE="{home.path}"\n{CLUSTER}')
     settings = {"PATH": f"{home.path / 'bin'}:/usr/bin:/bin", **environment}
-    return run(home, "env", *(f"{name}={value}" for name, value in settings.items()), HIRE, *arguments)
+    return ["env", *(f"{name}={value}" for name, value in settings.items()), HIRE, *arguments]
+
+
+def held_until(home):
+    """What the ConfigMap says, in seconds since 1970."""
+    return int((home.path / "lock").read_text().split()[1])
 
 
 def asked(home, program):
@@ -56,10 +90,14 @@ def test_a_job_is_made_for_each_pack_that_waits(home):
     assert hired.code == 0 and hired.err == "", hired
     assert hired.out == "4 packs wait, 0 of 9 workers are there or on their way: 4 more\n"
     assert made(home) == [WORKER.read_text().strip()] * 4
-    assert asked(home, "longreach") == ["longreach workers --waiting -o table", "longreach workers -o csv"]
-    get, create = asked(home, "kubectl")
+    assert asked(home, "longreach") == ["longreach workers --waiting -o table"] * 2 + ["longreach workers -o csv"]
+    look, take, get, create, give_back = asked(home, "kubectl")
+    assert look.startswith("kubectl get configmap longreach-worker-hire --namespace research --ignore-not-found --output jsonpath=")
+    assert take.startswith("kubectl create --namespace research --filename - --output jsonpath=")
     assert get.startswith("kubectl get jobs --namespace research --selector app=longreach-worker --output jsonpath=")
     assert create == "kubectl create --namespace research --filename - --output name"
+    assert give_back.startswith("kubectl replace --namespace research --filename - --output jsonpath=")
+    assert held_until(home) == 0
 
 
 def test_a_worker_that_takes_several_packs_counts_for_so_many(home):
@@ -89,6 +127,56 @@ def test_none_is_made_where_nothing_waits_or_one_that_is_there_has_nothing_to_do
         assert ": 4 more" in hire(home, "9", WORKER, jobs=["longreach-worker-a "], workers=[("longreach-worker-a", state, "")]).out, state
 
 
+def test_one_that_comes_while_another_looks_makes_nothing(home):
+    """The second looks when the first has seen that there are no Jobs, and has made none yet."""
+    second = " ".join(shlex.quote(str(word)) for word in hire_line(home, "3", WORKER))
+    (home.path / "meanwhile-jobs").write_text(f'{second} > "{home.path}/second" 2>&1 || echo "ended with $?" >> "{home.path}/second"\n')
+
+    first = hire(home, "3", WORKER)
+
+    assert first.code == 0 and first.out.endswith(": 3 more\n") and first.err == "", first
+    assert len(made(home)) == 3
+    said = (home.path / "second").read_text()
+    assert "another hire.sh is looking, or was killed; it has the ConfigMap longreach-worker-hire for another " in said and "ended with" not in said, said
+    assert ": 3 more" in hire(home, "3", WORKER).out, "nobody has it any more"
+
+
+@pytest.mark.parametrize("before, other, said", [("7 0", "8 0", "(Conflict)"), ("", "1 0", "(AlreadyExists)")], ids=["the same version", "none yet"])
+def test_of_two_that_have_seen_the_same_one_may_make_workers(home, before, other, said):
+    if before:
+        (home.path / "lock").write_text(before)
+    (home.path / "meanwhile-lock").write_text(f'echo "{other}" > "{home.path}/lock"\n')
+
+    late = hire(home, "3", WORKER)
+
+    assert late.code == 2 and said in late.err and "cannot be taken" in late.err, late
+    assert made(home) == [] and (home.path / "lock").read_text().strip() == other
+
+
+def test_what_one_that_was_killed_has_left_holds_for_ten_minutes_at_most(home):
+    now = int(time.time())
+    (home.path / "lock").write_text(f"7 {now + 590}")
+    assert hire(home, "3", WORKER).out == "" and made(home) == []
+    (home.path / "lock").write_text(f"7 {now - 1}")
+    (home.path / "meanwhile-jobs").write_text(f'cp "{home.path}/lock" "{home.path}/taken"\n')
+    assert ": 3 more" in hire(home, "3", WORKER).out
+    assert now + 600 <= int((home.path / "taken").read_text().split()[1]) <= int(time.time()) + 600
+    assert held_until(home) == 0
+
+
+def test_it_is_given_back_where_none_is_made(home):
+    hired = hire(home, "9", WORKER, jobs=["longreach-worker-a "], workers=[("longreach-worker-a", "active", "")])
+    assert hired.code == 0 and "does nothing" in hired.err, hired
+    assert held_until(home) == 0
+
+
+def test_both_scripts_count_what_is_missing_in_the_same_way():
+    """Each is copied alone, so neither can have it from the other."""
+    def counting(script):
+        return re.search(r"^more=.*?^if \[ \"\$more\" -le 0 \]; then exit 0; fi$", script.read_text(), re.MULTILINE | re.DOTALL)[0]
+    assert counting(HIRE) == counting(ROOT / "deploy/slurm/hire.sh")
+
+
 def test_workers_that_cannot_start_are_not_made_for_ever(home):
     jobs = ["longreach-worker-a FailureTarget Failed", "longreach-worker-b Failed"]
     assert ": 1 more" in hire(home, "1", WORKER, jobs=jobs).out, "that happens"
@@ -105,7 +193,10 @@ def test_the_workers_of_another_scheduler_have_another_label(home):
     assert refused.code == 2 and "does not have the label 'app: longreach-worker'" in refused.err, refused
     assert asked(home, "longreach") == []
     assert ": 4 more" in hire(home, "9", mine, LONGREACH_HIRE_NAME="theirs").out
-    assert "--selector app=theirs " in asked(home, "kubectl")[0]
+    assert any("--selector app=theirs " in line for line in asked(home, "kubectl"))
+    # A label may have letters that a ConfigMap's name may not.
+    assert ": 4 more" in hire(home, "9", copy(home, "app: longreach-worker", "app: Their_own"), LONGREACH_HIRE_NAME="Their_own").out
+    assert asked(home, "kubectl")[0].startswith("kubectl get configmap their-own-hire ")
 
 
 @pytest.mark.parametrize("arguments, said", [([], "'' is no number"), (["0", WORKER], "'0' is no number"), (["4"], "'' cannot be read"), (["4", "nowhere"], "'nowhere' cannot be read")],
