@@ -56,7 +56,12 @@ stage() {
   rm -r "$tree/$prefix/share"  # Where man finds them without knowing of /opt, they are now.
   install -m 644 "$root/LICENSE" "$tree/usr/share/doc/$name/copyright"
   gzip -9n <"$root/CHANGELOG.md" >"$tree/usr/share/doc/$name/changelog.gz"
+  local enabled=$service.service
   install -m 644 "$root/deploy/systemd/$service.service" "$tree/usr/lib/systemd/system/"
+  if [[ $service == longreach-scheduler ]]; then
+    enabled+=" longreach-backup.timer"
+    install -m 644 "$root"/deploy/systemd/longreach-backup.{service,timer} "$tree/usr/lib/systemd/system/"
+  fi
   install -m 644 "$root/deploy/systemd/$service-tls.conf" "$tree/usr/share/doc/$name/examples/"
   # A service is started by who wants it. One that runs goes on with the new program: stopping loses nothing.
   cat >"$tree/DEBIAN/postinst" <<POSTINST
@@ -70,7 +75,7 @@ POSTINST
   cat >"$tree/DEBIAN/prerm" <<PRERM
 #!/bin/sh
 set -e
-if [ "\$1" = remove ] && [ -d /run/systemd/system ]; then systemctl disable --now $service.service; fi
+if [ "\$1" = remove ] && [ -d /run/systemd/system ]; then systemctl disable --now $enabled; fi
 PRERM
   cat >"$tree/DEBIAN/postrm" <<'POSTRM'
 #!/bin/sh

@@ -32,6 +32,7 @@ inline constexpr std::string_view kVariables[] = {
     "READER_KEY",          // The same.
     "READER_TOKEN_FILE",   // The same.
     "SCHEDULER",           // Client and worker.
+    "SCHEDULER_OPTIONS",   // deploy/systemd.
     "SERVER_CERTIFICATE",  // Scheduler.
     "SERVER_KEY",          // Scheduler.
     "STORE",               // Client.

@@ -1,9 +1,11 @@
 """deploy/deb.sh: Debian packages of the programs, with all that they need but what they depend on."""
 import gzip
+import io
 import json
 import os
 import re
 import subprocess
+import tarfile
 
 import pytest
 
@@ -89,10 +91,23 @@ def test_commands_lie_in_the_path(installed):
 
 def test_services_start_what_is_installed(installed):
     units = list((installed / "usr/lib/systemd/system").iterdir())
-    assert sorted(unit.name for unit in units) == sorted(["longreach-scheduler.service"] + ["longreach-worker.service"] * HAS_WORKER)
+    assert sorted(unit.name for unit in units) == sorted(["longreach-backup.service", "longreach-backup.timer", "longreach-scheduler.service"] + ["longreach-worker.service"] * HAS_WORKER)
     for unit in units:
-        program = re.search(r"^ExecStart=(\S+)", unit.read_text(), re.MULTILINE)[1]
-        assert os.access(installed / program.lstrip("/"), os.X_OK), f"{unit.name} starts {program}"
+        programs = re.findall(r"/opt/longreach/bin/[\w-]+", unit.read_text())
+        assert bool(programs) == (unit.suffix == ".service"), unit.name
+        for program in programs:
+            assert os.access(installed / program.lstrip("/"), os.X_OK), f"{unit.name} starts {program}"
+
+
+def test_what_may_be_enabled_is_stopped_when_it_is_removed(packages, tmp_path):
+    for name, file in packages.items():
+        subprocess.run(["dpkg-deb", "-e", file, tmp_path / name], check=True)
+        removal = (tmp_path / name / "prerm").read_text()
+        units = subprocess.run(["dpkg-deb", "--fsys-tarfile", file], capture_output=True, check=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(units)) as tree:
+            for unit in (member for member in tree.getmembers() if member.name.startswith("./usr/lib/systemd/system/") and member.isfile()):
+                enabled = b"[Install]" in tree.extractfile(unit).read()
+                assert (os.path.basename(unit.name) in removal) == enabled, unit.name
 
 
 def test_a_shell_completes_commands(installed):
