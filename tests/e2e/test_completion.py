@@ -13,7 +13,7 @@ from harness import BIN, PATIENCE_S, run_cli
 SHELLS = {
     # -o: without the settings of the machine. The first line of the script, #compdef, counts where it is found in a folder of functions.
     "zsh": (["-o", "no_global_rcs", "-i"], ".zshrc", """fpath=({home}/functions $fpath)
-autoload -Uz compinit && compinit -u -D
+autoload -Uz compinit && compinit -u -d {home}/functions.dump
 PROMPT=
 report() {{ print -r -- "$BUFFER" > {home}/line; exit }}
 zle -N report
@@ -53,7 +53,7 @@ def shell(request, home):
 def completed(home, shell, line):
     """The line after a tab at its end."""
     program = shutil.which(shell)
-    environment = {**home.environment(), "PATH": f"{BIN}:/usr/bin:/bin", "TERM": "dumb" if shell == "zsh" else "xterm", "LANG": "C.UTF-8", "ZDOTDIR": str(home.path)}
+    environment = {**home.environment(), "PATH": f"{BIN}:/usr/bin:/bin", "TERM": "dumb", "LANG": "C.UTF-8", "ZDOTDIR": str(home.path)}
     (home.path / "line").unlink(missing_ok=True)
     process, terminal = pty.fork()
     if process == 0:
