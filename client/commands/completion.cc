@@ -9,17 +9,24 @@ namespace {
 // Each script asks `longreach __complete` for the words, so it knows every command, option and sweep of the
 // program that is installed, and never grows old.
 
-// Bash cuts words at '=' and ':'; what it holds already is taken off the answers.
+// Bash cuts words at '=' and ':', which are words too, and leaves quotes and backslashes in them: words are put together again where no blank is
+// between them, without these. What the last one holds already is taken off the answers.
 constexpr std::string_view kBash = R"sh(# longreach: completion for bash. Put it to use with
 #   source <(longreach completion bash)
 _longreach() {
-  local line value current last
+  local line value last part i rest=${COMP_LINE:0:COMP_POINT}
   local -a words
-  # Without -r: "my\ file" is one word.
-  read -a words <<< "${COMP_LINE:0:COMP_POINT}"
-  [[ ${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] && words+=("")
-  current=${words[-1]}
-  last=${COMP_WORDS[COMP_CWORD]}
+  for ((i = 0; i <= COMP_CWORD; i++)); do
+    if [[ $i == 0 || $rest == [[:space:]]* ]]; then
+      rest=${rest#"${rest%%[![:space:]]*}"}
+      words+=("")
+    fi
+    part=${COMP_WORDS[i]}
+    ((i < COMP_CWORD)) || part=$rest
+    rest=${rest#"$part"}
+    last=${part//[\"\'\\]/}
+    words[-1]+=$last
+  done
   [[ $last == [=:] ]] && last=""
   COMPREPLY=()
   while IFS= read -r line; do
@@ -29,7 +36,7 @@ _longreach() {
     else
       value=${line%%$'\t'*}
       [[ $value == *[=,] ]] && compopt -o nospace 2>/dev/null
-      COMPREPLY+=("${value#"${current%"$last"}"}")
+      COMPREPLY+=("${value#"${words[-1]%"$last"}"}")
     fi
   done < <(longreach __complete -- "${words[@]:1}" 2>/dev/null)
 }

@@ -1,5 +1,4 @@
-"""Completion as zsh and fish do it themselves: a line is typed on a terminal, with a tab behind it, and what the shell has made of the line is read. Of bash,
-which asks its function alone, see test_contexts.py."""
+"""Completion as shells do it themselves: a line is typed on a terminal, with a tab behind it, and what the shell has made of the line is read."""
 import os
 import pty
 import select
@@ -11,7 +10,12 @@ import pytest
 from harness import BIN, PATIENCE_S, run_cli
 
 SHELLS = {
-    # -o: without the settings of the machine. The first line of the script, #compdef, counts where it is found in a folder of functions.
+    "bash": (["-i"], ".bashrc", """PS1=READY
+source {home}/longreach.bash
+report() {{ printf '%s\\n' "$READLINE_LINE" > {home}/line; exit; }}
+bind -x '"\\C-x": report'
+"""),
+    # Without the settings of the machine. The first line of the script, #compdef, counts where it is found in a folder of functions.
     "zsh": (["-o", "no_global_rcs", "-i"], ".zshrc", """fpath=({home}/functions $fpath)
 autoload -Uz compinit && compinit -u -d {home}/functions.dump
 PROMPT=
@@ -28,7 +32,7 @@ function report; commandline > {home}/line; exit; end
 bind \cx report
 """),
 }
-SCRIPTS = {"zsh": "functions/_longreach", "fish": "config/fish/completions/longreach.fish"}
+SCRIPTS = {"bash": "longreach.bash", "zsh": "functions/_longreach", "fish": "config/fish/completions/longreach.fish"}
 
 
 def write(path, text):
@@ -99,6 +103,7 @@ def test_a_shell_completes_commands_options_and_their_values(home, shell):
                         ("longreach sweeps --context=l", "longreach sweeps --context=laptop "),
                         ("longreach run table-b", "longreach run table-b1 "),
                         ("A=1 longreach resul", "A=1 longreach results "),
+                        ("true; longreach resul", "true; longreach results "),
                         ("longreach bogus ", "longreach bogus ")):
         assert completed(home, shell, typed) == line
 
@@ -117,7 +122,8 @@ def test_a_shell_completes_names_of_files_in_a_word_of_their_own_or_behind_an_op
     for typed, line in (("longreach sweeps --store fol", r"longreach sweeps --store folder\ of\ mine/"),
                         ("longreach sweeps --store=fol", r"longreach sweeps --store=folder\ of\ mine/"),
                         ("longreach sweeps --store ~/fol", r"longreach sweeps --store ~/folder\ of\ mine/"),
-                        ("longreach sweeps --store 'fol", "longreach sweeps --store 'folder of mine/"),
+                        # Bash has the quotes end before the '/', after which a name goes on as well.
+                        ("longreach sweeps --store 'fol", "longreach sweeps --store 'folder of mine" + ("'/" if shell == "bash" else "/")),
                         ("longreach run ./fol", r"longreach run ./folder\ of\ mine/")):
         assert completed(home, shell, typed) == line
 
