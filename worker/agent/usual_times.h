@@ -17,8 +17,8 @@ class UsualTimes {
 
   // One part has ended, computed with so many threads.
   void Took(size_t phase, int threads, double seconds) {
-    // With an agent that watched it would have been taken for hung: both stood still, and it says nothing.
-    if (seconds > std::max(kWatched_s, HangWatch::kOfUsual * Of(phase, threads))) return;
+    // With an agent that watched it would have been taken for hung: both stood still (SIGSTOP of all that a batch system has started), and it says nothing.
+    if (seconds > Patience(Of(phase, threads))) return;
     Timing& timing = timings_[std::max(threads, 1)][phase];
     timing.total_s += seconds;
     timing.squares += seconds * seconds;
@@ -34,8 +34,14 @@ class UsualTimes {
   }
 
  private:
-  // HangWatch's limit of what nothing compares with, by the usual floor of a minute.
-  static constexpr double kWatched_s = HangWatch::kOfFloor * 60;
+  // How long an agent waits that has been told what is usual.
+  static double Patience(double usual_s) {
+    HangWatch watch(kFloor_s);
+    watch.Alive(usual_s);
+    return watch.limit_s();
+  }
+  // An agent's, where nobody says otherwise. Where its floor is a higher one, what takes longer than this is within that anyway.
+  static constexpr double kFloor_s = 60;
 
   struct Timing {
     double total_s = 0;

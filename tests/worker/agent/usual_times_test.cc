@@ -59,6 +59,19 @@ TEST(UsualTimesTest, WhatNobodyWatchedSaysNothing) {
   EXPECT_GT(times.Of(kFiles, 2), 1000) << "it is within its patience";
 }
 
+// A batch system lets others compute for some minutes and stops all of this job meanwhile, the agent too. Were that usual, a trainer that hangs later would be waited for
+// twenty times as long.
+TEST(UsualTimesTest, AStopOfMinutesAmongShortStepsSaysNothing) {
+  UsualTimes times;
+  for (int i = 0; i < 100; ++i) times.Took(kSteps, 2, 1);
+
+  times.Took(kSteps, 2, 300);
+
+  EXPECT_EQ(times.Of(kSteps, 2), 1);
+  times.Took(kSteps, 2, 50);
+  EXPECT_GT(times.Of(kSteps, 2), 1) << "within a minute no agent would have ended it";
+}
+
 TEST(UsualTimesTest, WithFewerThreadsAllTakesLongerUntilItWasTimed) {
   UsualTimes times;
   times.Took(kSteps, 64, 2);
