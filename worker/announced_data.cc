@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/types/wire_limits.h"
 #include "worker/agent/abilities.h"
 #include "worker/agent/log.h"
 
@@ -52,6 +53,7 @@ void AnnouncedData::Take(const data::Listing& listing) {
   }
   data_sets_.clear();
   for (const data::Manifest& manifest : listing.data_sets) {
+    if (data_sets_.size() == static_cast<size_t>(kMaxDataSetsOfWorker)) break;
     v1::DataSet& data = data_sets_.emplace_back();
     data.set_name(manifest.name);
     data.set_sha256(manifest.Identity());
@@ -64,6 +66,10 @@ void AnnouncedData::Take(const data::Listing& listing) {
     texts.push_back(text);
   };
   if (!listing.status.ok()) warn(fmt::format("data sets are not announced: {}", std::string(listing.status.message())));
+  if (listing.data_sets.size() > data_sets_.size()) {
+    warn(fmt::format("data sets are not announced: {} of the {} in {}, since a scheduler takes {} of a worker; put those that its jobs need into a folder of their own",
+                     listing.data_sets.size() - data_sets_.size(), listing.data_sets.size(), folder_.string(), kMaxDataSetsOfWorker));
+  }
   for (const data::DamagedSet& damaged : told_.After(listing.damaged, std::chrono::steady_clock::now())) {
     // No job names a folder that could not be a data set's.
     if (data::CheckName(damaged.name).ok()) damaged_.push_back(damaged);

@@ -22,7 +22,10 @@ inline constexpr size_t kLogBytes = size_t{64} << 10;
 inline constexpr size_t kMaxLogPartBytes = size_t{16} << 10;
 // Attempts of a worker's call, held and finished ones.
 inline constexpr int kMaxAttemptsOfCall = 1000;
-// Of the data sets that a worker has found damaged: how many it names, and the bytes of each reason. Its abilities are stored whenever they change.
+// Of what a worker can do, which is stored whenever it changes: kinds of jobs, tasks and encodings of each list; data sets, each of which gets a row that stays.
+inline constexpr int kMaxAbilitiesOfList = 1000;
+inline constexpr int kMaxDataSetsOfWorker = 10'000;
+// Of the data sets that it has found damaged: how many it names, and the bytes of each reason.
 inline constexpr int kMaxDamagedDataSets = 100;
 inline constexpr size_t kMaxDamageBytes = 1000;
 // Jobs of a sweep.

@@ -1,6 +1,8 @@
 // Workers' calls on their way in and out (engine.h): which count, which need an event, which are held open.
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -32,18 +34,35 @@ bool IsWorkerId(std::string_view text) {
   });
 }
 
-absl::Status CheckAbilities(const v1::Abilities& abilities) {
-  for (const std::string* text : {&abilities.name(), &abilities.build(), &abilities.device()}) {
+absl::Status CheckCount(std::string_view list, int count, int most) {
+  if (count <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("abilities.{}: {} of them; at most {}", list, count, most));
+}
+
+// Each has its place in the store, and is compared with what jobs ask for.
+absl::Status CheckNames(const v1::Abilities& abilities) {
+  RETURN_IF_ERROR(CheckCount("experiments", abilities.experiments_size(), kMaxAbilitiesOfList));
+  RETURN_IF_ERROR(CheckCount("tasks", abilities.tasks_size(), kMaxAbilitiesOfList));
+  RETURN_IF_ERROR(CheckCount("encodings", abilities.encodings_size(), kMaxAbilitiesOfList));
+  RETURN_IF_ERROR(CheckCount("data_sets", abilities.data_sets_size(), kMaxDataSetsOfWorker));
+  std::vector<const std::string*> texts = {&abilities.name(), &abilities.build(), &abilities.device()};
+  for (const std::string& experiment : abilities.experiments()) texts.push_back(&experiment);
+  for (const v1::Ability& task : abilities.tasks()) texts.push_back(&task.name());
+  for (const v1::Ability& encoding : abilities.encodings()) texts.push_back(&encoding.name());
+  for (const std::string* text : texts) {
     if (text->size() > kMaxWord) return absl::InvalidArgumentError(fmt::format("abilities: a text of {} bytes; at most {}", text->size(), kMaxWord));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAbilities(const v1::Abilities& abilities) {
+  RETURN_IF_ERROR(CheckNames(abilities));
   for (const v1::DataSet& data : abilities.data_sets()) {
     if (data.name().empty() || data.name().size() > kMaxWord || !IsSha256(data.sha256())) {
-      return absl::InvalidArgumentError(fmt::format("abilities.data_sets: '{}' with the hash '{}'", data.name(), data.sha256()));
+      return absl::InvalidArgumentError(fmt::format("abilities.data_sets: '{}' with the hash '{}'", data.name().substr(0, kMaxWord), data.sha256().substr(0, kMaxWord)));
     }
   }
-  if (abilities.damaged_data_sets_size() > kMaxDamagedDataSets) {
-    return absl::InvalidArgumentError(fmt::format("abilities.damaged_data_sets: {} of them; at most {}", abilities.damaged_data_sets_size(), kMaxDamagedDataSets));
-  }
+  RETURN_IF_ERROR(CheckCount("damaged_data_sets", abilities.damaged_data_sets_size(), kMaxDamagedDataSets));
   for (const v1::DamagedDataSet& damaged : abilities.damaged_data_sets()) {
     if (damaged.name().empty() || damaged.name().size() > kMaxWord || damaged.reason().size() > kMaxDamageBytes) {
       return absl::InvalidArgumentError(fmt::format("abilities.damaged_data_sets: a name of {} bytes with a reason of {}; a name has 1 to {}, a reason at most {}", damaged.name().size(),

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "proto/types/wire_limits.h"
 #include "scheduler/service/uploads.h"
 #include "store/measurements.h"
@@ -409,6 +411,37 @@ TEST_F(EngineCallsTest, WhatAWorkerSaysOfDamageHasLimits) {
   EXPECT_EQ(refusal(1, std::string(257, 'n'), 1), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(refusal(1, "", 1), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(refusal(1, "n", kMaxDamageBytes + 1), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(EngineCallsTest, WhatAWorkerCanDoHasLimits) {
+  int workers = 0;
+  const auto answer_to = [&](const std::function<void(v1::Abilities&)>& say) {
+    TestWorker worker = Worker("a" + std::to_string(++workers));
+    say(*worker.next().mutable_abilities());
+    worker.next().set_may_wait(false);
+    return StatusOf(worker.Call()).code();
+  };
+  const auto tasks_up_to = [](int count) {
+    return [count](v1::Abilities& abilities) {
+      while (abilities.tasks_size() < count) abilities.add_tasks()->set_name("t");
+    };
+  };
+  const auto data_sets_up_to = [](int count) {
+    return [count](v1::Abilities& abilities) {
+      while (abilities.data_sets_size() < count) {
+        v1::DataSet& data = *abilities.add_data_sets();
+        data.set_name("d");
+        data.set_sha256(std::string(64, 'a'));
+      }
+    };
+  };
+
+  EXPECT_EQ(answer_to(tasks_up_to(kMaxAbilitiesOfList)), absl::StatusCode::kOk);
+  EXPECT_EQ(answer_to(tasks_up_to(kMaxAbilitiesOfList + 1)), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(answer_to(data_sets_up_to(kMaxDataSetsOfWorker)), absl::StatusCode::kOk);
+  EXPECT_EQ(answer_to(data_sets_up_to(kMaxDataSetsOfWorker + 1)), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(answer_to([](v1::Abilities& abilities) { abilities.add_experiments(std::string(257, 'e')); }), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(answer_to([](v1::Abilities& abilities) { abilities.add_encodings()->set_name(std::string(257, 'e')); }), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(EngineCallsTest, ADataSetsNameBelongsToTheFirstBytes) {
