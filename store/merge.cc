@@ -117,7 +117,8 @@ class Merge {
   size_t differing_ = 0;
   // From numbers over there to ours.
   std::unordered_map<int64_t, int64_t> attempts_;
-  std::vector<int64_t> new_attempts_;  // Theirs.
+  std::vector<int64_t> new_attempts_;  // Theirs,
+  std::set<int64_t> came_;             // and the same by our numbers.
   std::unordered_map<int64_t, int64_t> jobs_;
 };
 
@@ -205,6 +206,7 @@ absl::Status Merge::Attempts() {
                         .status());
     attempts_.emplace(id, ours_.connection().LastInsertRow());
     new_attempts_.push_back(id);
+    came_.insert(attempts_.at(id));
   }
   return rows.status();
 }
@@ -326,7 +328,11 @@ absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoin
 absl::Status Merge::KeepPack(int64_t own) {
   static const std::string kSql =
       fmt::format("UPDATE jobs SET split_group = {} WHERE num = ? AND split_group <= 0 AND state <> 'leased'", kPackOfCheckpoint);
-  return ours_.Run(kSql, own).status();
+  RETURN_IF_ERROR(ours_.Run(kSql, own).status());
+  // One that was split here stays so, in a part with those that came to this step with it. Of an attempt that was here before, the numbers may be those of its halves.
+  ASSIGN_OR_RETURN(const std::vector<ArtifactRow> checkpoints, CheckpointsOf(ours_, own));
+  if (checkpoints.empty() || !came_.contains(checkpoints.front().attempt)) return absl::OkStatus();
+  return ours_.Run("UPDATE jobs SET split_group = ? WHERE num = ? AND split_group > 0 AND state <> 'leased'", 2 * checkpoints.front().attempt, own).status();
 }
 
 absl::Status Merge::Compare(const JobRow& job, const JobRow& own) {

@@ -240,6 +240,31 @@ TEST_F(MergeTest, PacksThatHaveBegunOverThereGoOnAsTheyWere) {
   EXPECT_EQ(OurJob(jobs[3]).split_group, -3);
 }
 
+// They are looked for a culprit here, and have come to the same step over there as two packs.
+TEST_F(MergeTest, PacksOfAHalfThatHaveBegunOverThereStaySplitAndApart) {
+  const std::vector<NewJob> jobs = MakePack(4);
+  const std::vector<int64_t> own = ours_.AddSweep("one", jobs), nums = theirs_->AddSweep("one", jobs);
+  const int64_t failed = ours_.Start("w1", own);
+  ASSERT_OK(ours_.Write([&](sql::Transaction& tx) -> absl::Status {
+    for (const int64_t job : own) RETURN_IF_ERROR(RequeueJob(tx, job, failed, {.failure = "crashed", .split_group = 2 * failed}));
+    return EndAttempt(tx, failed, Outcome::kFailed, "crashed", "", At(30));
+  }));
+  for (const size_t first : {0, 2}) {
+    const int64_t attempt = theirs_->Start("w2", {nums[first], nums[first + 1]}, 50);
+    for (const size_t job : {first, first + 1}) theirs_->AddFile(nums[job], "checkpoint", 60, attempt, "checkpoint of attempt " + std::to_string(attempt));
+  }
+
+  ASSERT_OK(Merge());
+
+  const int64_t one = OurJob(jobs[0]).split_group, other = OurJob(jobs[2]).split_group;
+  EXPECT_GT(one, 0);
+  EXPECT_GT(other, 0);
+  EXPECT_NE(one, other);
+  EXPECT_EQ(OurJob(jobs[1]).split_group, one);
+  EXPECT_EQ(OurJob(jobs[3]).split_group, other);
+  for (const int64_t group : {one, other}) EXPECT_TRUE(group != 2 * failed && group != 2 * failed + 1) << group;
+}
+
 TEST_F(MergeTest, WhatIsNoHashIsRefused) {
   theirs_->AddSweep("one", MakePack(1));
   const int64_t attempt = theirs_->Start("w2", {1});
