@@ -11,6 +11,7 @@
 #include "proto/catalog/limits.h"
 #include "proto/types/wire_limits.h"
 #include "proto/types/words.h"
+#include "scheduler/service/access/refusals.h"
 #include "scheduler/service/began.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
@@ -59,7 +60,7 @@ absl::Status CheckAbilities(const v1::Abilities& abilities) {
   RETURN_IF_ERROR(CheckNames(abilities));
   for (const v1::DataSet& data : abilities.data_sets()) {
     if (data.name().empty() || data.name().size() > kMaxWord || !IsSha256(data.sha256())) {
-      return absl::InvalidArgumentError(fmt::format("abilities.data_sets: '{}' with the hash '{}'", data.name().substr(0, kMaxWord), data.sha256().substr(0, kMaxWord)));
+      return absl::InvalidArgumentError(fmt::format("abilities.data_sets: '{}' with the hash '{}'", ForLog(data.name()), ForLog(data.sha256())));
     }
   }
   RETURN_IF_ERROR(CheckCount("damaged_data_sets", abilities.damaged_data_sets_size(), kMaxDamagedDataSets));
