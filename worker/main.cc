@@ -44,6 +44,8 @@ int Main(int argc, char** argv) {
   child->add_option("--cuda-plugin", child_plugin);
   int child_trainers = 1;
   child->add_option("--trainers", child_trainers);
+  double child_hang_floor_s = 60;
+  child->add_option("--hang-after-s", child_hang_floor_s);
 
   try {
     app.parse(argc, argv);
@@ -58,7 +60,8 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "error: %s\n  '%s --help' shows how it is used\n", longreach::WordsOfParser(error.what()).c_str(), path.c_str());
     return kUsage;
   }
-  if (*child) return longreach::agent::RunTrainerChild({.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin, .trainers = child_trainers});
+  if (*child) return longreach::agent::RunTrainerChild(
+      {.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin, .trainers = child_trainers, .hang_floor_s = child_hang_floor_s});
   if (data.chosen()) return AfterAnswer(data.Run());
   if (devices.chosen()) return AfterAnswer(devices.Run());
   if (exporting.chosen()) return AfterAnswer(exporting.Run());

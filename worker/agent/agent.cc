@@ -65,7 +65,8 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::unique_ptr<
       trainers_(io, {.binary = options_.binary,
                      .cuda = options_.cuda,
                      .cuda_plugin = options_.cuda_plugin,
-                     .trainers = options_.one_process ? options_.packs : 1}),
+                     .trainers = options_.one_process ? options_.packs : 1,
+                     .hang_floor_s = options_.hang_floor_s}),
       data_watch_(options_.hang_floor_s),
       data_timer_(io),
       pool_(static_cast<size_t>(kHeldForEachSlot * options_.packs + 2)) {

@@ -106,7 +106,8 @@ AttemptPhase PhaseOf(trainer::Progress::Phase phase) {
 // Sends what the trainer tells, and what the agent says back to the trainer.
 class PipeObserver final : public trainer::Observer {
  public:
-  PipeObserver(ChildPipe& pipe, const v1::StartPack& start, const AttemptLog& log) : pipe_(pipe), start_(start), log_(log) {}
+  PipeObserver(ChildPipe& pipe, const v1::StartPack& start, const AttemptLog& log, double hang_floor_s)
+      : pipe_(pipe), start_(start), log_(log), usual_(hang_floor_s) {}
 
   void OnProgress(const trainer::Progress& progress) override {
     const SteadyClock::time_point now = SteadyClock::now();
@@ -288,9 +289,9 @@ bool EndsTheChild(const absl::Status& failure, const v1::StartPack& start, bool 
 }
 
 // False: the process must not go on.
-bool RunPack(const v1::StartPack& start, bool alone, ChildPipe& pipe) {
+bool RunPack(const v1::StartPack& start, double hang_floor_s, bool alone, ChildPipe& pipe) {
   const AttemptLog log(start.log(), alone);
-  PipeObserver observer(pipe, start, log);
+  PipeObserver observer(pipe, start, log, hang_floor_s);
   const absl::StatusOr<trainer::PackResult> result = TrainPack(start, log, observer);
   observer.Flush();
   v1::FromTrainer message;
@@ -340,13 +341,13 @@ v1::TrainerReady Prepare(const ChildOptions& options) {
 }
 
 // One trainer's life. Returns the exit code of the process, which ends with it.
-int RunTrainer(int fd, const v1::FromTrainer& ready, bool alone) {
+int RunTrainer(int fd, const v1::FromTrainer& ready, double hang_floor_s, bool alone) {
   ChildPipe pipe(fd);
   if (!pipe.Send(ready).ok()) return 1;
   while (true) {
     const absl::StatusOr<std::optional<v1::ToTrainer>> message = pipe.Receive(/*wait=*/true);
     if (!message.ok()) return message.status().code() == absl::StatusCode::kCancelled ? 0 : 1;
-    if ((*message)->has_start() && !RunPack((*message)->start(), alone, pipe)) return 1;
+    if ((*message)->has_start() && !RunPack((*message)->start(), hang_floor_s, alone, pipe)) return 1;
     if ((*message)->has_measure()) {
       v1::FromTrainer measured;
       *measured.mutable_measured() = Measure((*message)->measure());
@@ -370,15 +371,15 @@ int RunTrainerChild(const ChildOptions& options) {
     for (int trainer = 0; trainer < options.trainers; ++trainer) (void)ChildPipe(kChildPipe + trainer).Send(ready);
     return 1;
   }
-  if (options.trainers == 1) return RunTrainer(kChildPipe, ready, /*alone=*/true);
+  if (options.trainers == 1) return RunTrainer(kChildPipe, ready, options.hang_floor_s, /*alone=*/true);
   SayWhoCrashes();
   std::vector<std::jthread> trainers;
   try {
     for (int trainer = 0; trainer < options.trainers; ++trainer) {
-      trainers.emplace_back([fd = kChildPipe + trainer, &ready, trainer] {
+      trainers.emplace_back([fd = kChildPipe + trainer, &ready, trainer, hang_floor_s = options.hang_floor_s] {
         pthread_setname_np(pthread_self(), fmt::format("trainer {}", trainer + 1).c_str());
         CrashesAreOf(fd);
-        _exit(RunTrainer(fd, ready, /*alone=*/false));
+        _exit(RunTrainer(fd, ready, hang_floor_s, /*alone=*/false));
       });
     }
   } catch (const std::system_error& error) {

@@ -18,6 +18,7 @@ struct ChildOptions {
   bool cuda = false;
   std::filesystem::path cuda_plugin;
   int trainers = 1;
+  double hang_floor_s = 60;  // Of the agent that watches it (hang_watch.h).
 };
 
 // Opens the device in this process, as a child does first of all: what it is, or why no child can train on it.

@@ -62,6 +62,7 @@ class TrainerProcesses {
     bool cuda = false;
     std::filesystem::path cuda_plugin;
     int trainers = 1;              // That share a process.
+    double hang_floor_s = 60;      // As the agent's (hang_watch.h).
   };
 
   TrainerProcesses(boost::asio::io_context& io, Options options);

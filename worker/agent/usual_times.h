@@ -15,6 +15,9 @@ class UsualTimes {
   // Each phase has parts of one kind: its steps, its batches, its files.
   static constexpr size_t kPhases = 4;
 
+  // As the agent's watch has it.
+  explicit UsualTimes(double hang_floor_s) : hang_floor_s_(hang_floor_s) {}
+
   // One part has ended, computed with so many threads.
   void Took(size_t phase, int threads, double seconds) {
     // With an agent that watched it would have been taken for hung: both stood still (SIGSTOP of all that a batch system has started), and it says nothing.
@@ -34,14 +37,12 @@ class UsualTimes {
   }
 
  private:
-  // How long an agent waits that has been told what is usual.
-  static double Patience(double usual_s) {
-    HangWatch watch(kFloor_s);
+  // How long the agent waits once it has been told what is usual.
+  double Patience(double usual_s) const {
+    HangWatch watch(hang_floor_s_);
     watch.Alive(usual_s);
     return watch.limit_s();
   }
-  // An agent's, where nobody says otherwise. Where its floor is a higher one, what takes longer than this is within that anyway.
-  static constexpr double kFloor_s = 60;
 
   struct Timing {
     double total_s = 0;
@@ -65,6 +66,7 @@ class UsualTimes {
     return usual_s;
   }
 
+  double hang_floor_s_;
   std::map<int, std::array<Timing, kPhases>> timings_;  // By threads.
 };
 

@@ -6,9 +6,10 @@ namespace longreach::agent {
 namespace {
 
 constexpr size_t kSteps = 1, kBatches = 2, kFiles = 3;
+constexpr double kFloor_s = 60;
 
 TEST(UsualTimesTest, OfAPhaseOfWhichNothingHasEndedNothingIsUsual) {
-  UsualTimes times;
+  UsualTimes times(kFloor_s);
   times.Took(kSteps, 4, 2);
 
   EXPECT_EQ(times.Of(kBatches, 4), 0);
@@ -16,7 +17,7 @@ TEST(UsualTimesTest, OfAPhaseOfWhichNothingHasEndedNothingIsUsual) {
 }
 
 TEST(UsualTimesTest, OfStepsAndFilesTheLongestCounts) {
-  UsualTimes times;
+  UsualTimes times(kFloor_s);
   for (int i = 0; i < 3; ++i) {
     times.Took(kSteps, 4, 2);
     times.Took(kFiles, 4, 16);
@@ -27,7 +28,7 @@ TEST(UsualTimesTest, OfStepsAndFilesTheLongestCounts) {
 
 // Each of 22 layers with a prompt of many thousand tokens on a few threads, and then with 512 tokens one by one.
 TEST(UsualTimesTest, ManyShortPartsDoNotMakeALongOneOutOfTheCommon) {
-  UsualTimes times;
+  UsualTimes times(kFloor_s);
   for (int i = 0; i < 22; ++i) times.Took(kBatches, 2, 100);
   for (int i = 0; i < 22 * 512; ++i) times.Took(kBatches, 2, 0.005);
 
@@ -36,7 +37,7 @@ TEST(UsualTimesTest, ManyShortPartsDoNotMakeALongOneOutOfTheCommon) {
 
 // A disk that stood still once.
 TEST(UsualTimesTest, AStallIsForgottenWithTheHours) {
-  UsualTimes times;
+  UsualTimes times(kFloor_s);
   times.Took(kSteps, 2, 50);
   EXPECT_EQ(times.Of(kSteps, 2), 50);
 
@@ -47,7 +48,7 @@ TEST(UsualTimesTest, AStallIsForgottenWithTheHours) {
 
 // As long as the process was stopped, with all of its machine.
 TEST(UsualTimesTest, WhatNobodyWatchedSaysNothing) {
-  UsualTimes times;
+  UsualTimes times(kFloor_s);
   times.Took(kSteps, 2, 3600);
   EXPECT_EQ(times.Of(kSteps, 2), 0);
   times.Took(kSteps, 2, 1);
@@ -62,7 +63,7 @@ TEST(UsualTimesTest, WhatNobodyWatchedSaysNothing) {
 // A batch system lets others compute for some minutes and stops all of this job meanwhile, the agent too. Were that usual, a trainer that hangs later would be waited for
 // twenty times as long.
 TEST(UsualTimesTest, AStopOfMinutesAmongShortStepsSaysNothing) {
-  UsualTimes times;
+  UsualTimes times(kFloor_s);
   for (int i = 0; i < 100; ++i) times.Took(kSteps, 2, 1);
 
   times.Took(kSteps, 2, 300);
@@ -72,8 +73,18 @@ TEST(UsualTimesTest, AStopOfMinutesAmongShortStepsSaysNothing) {
   EXPECT_GT(times.Of(kSteps, 2), 1) << "within a minute no agent would have ended it";
 }
 
+// Of a machine whose parts may take so long, as its user has said.
+TEST(UsualTimesTest, WhatAnAgentWithMorePatienceWaitsForCounts) {
+  UsualTimes times(600);
+  for (int i = 0; i < 100; ++i) times.Took(kSteps, 2, 1);
+
+  times.Took(kSteps, 2, 300);
+
+  EXPECT_GT(times.Of(kSteps, 2), 200);
+}
+
 TEST(UsualTimesTest, WithFewerThreadsAllTakesLongerUntilItWasTimed) {
-  UsualTimes times;
+  UsualTimes times(kFloor_s);
   times.Took(kSteps, 64, 2);
 
   EXPECT_EQ(times.Of(kSteps, 1), 128);
@@ -84,7 +95,7 @@ TEST(UsualTimesTest, WithFewerThreadsAllTakesLongerUntilItWasTimed) {
 }
 
 TEST(UsualTimesTest, WithMoreThreadsNothingIsTakenForFaster) {
-  UsualTimes times;
+  UsualTimes times(kFloor_s);
   times.Took(kSteps, 1, 90);
 
   EXPECT_EQ(times.Of(kSteps, 64), 90);
@@ -92,7 +103,7 @@ TEST(UsualTimesTest, WithMoreThreadsNothingIsTakenForFaster) {
 
 // Packs begin and end beside it the whole day.
 TEST(UsualTimesTest, ThreadsThatComeAndGoMakeNothingUsualThatNeverWas) {
-  UsualTimes times;
+  UsualTimes times(kFloor_s);
   for (int i = 0; i < 1000; ++i) {
     times.Took(kSteps, 2, 1);
     times.Took(kSteps, 1, 2);
@@ -103,7 +114,7 @@ TEST(UsualTimesTest, ThreadsThatComeAndGoMakeNothingUsualThatNeverWas) {
 }
 
 TEST(UsualTimesTest, AllOfTheMachinesThreadsAreANumberToo) {
-  UsualTimes times;
+  UsualTimes times(kFloor_s);
   times.Took(kSteps, 0, 3);
 
   EXPECT_EQ(times.Of(kSteps, 0), 3);
