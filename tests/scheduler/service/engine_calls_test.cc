@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "proto/types/wire_limits.h"
 #include "scheduler/service/uploads.h"
@@ -440,6 +442,13 @@ TEST_F(EngineCallsTest, WhatAWorkerCanDoHasLimits) {
   EXPECT_EQ(answer_to(tasks_up_to(kMaxAbilitiesOfList + 1)), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(answer_to(data_sets_up_to(kMaxDataSetsOfWorker)), absl::StatusCode::kOk);
   EXPECT_EQ(answer_to(data_sets_up_to(kMaxDataSetsOfWorker + 1)), absl::StatusCode::kInvalidArgument);
+  for (const double bytes : {std::nan(""), std::numeric_limits<double>::infinity(), -1.0}) {
+    const auto of_so_many = [&](v1::Abilities& abilities) {
+      data_sets_up_to(1)(abilities);
+      abilities.mutable_data_sets(0)->set_bytes(bytes);
+    };
+    EXPECT_EQ(answer_to(of_so_many), absl::StatusCode::kInvalidArgument) << bytes;
+  }
   EXPECT_EQ(answer_to([](v1::Abilities& abilities) { abilities.add_experiments(std::string(257, 'e')); }), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(answer_to([](v1::Abilities& abilities) { abilities.add_encodings()->set_name(std::string(257, 'e')); }), absl::StatusCode::kInvalidArgument);
 }
