@@ -153,6 +153,7 @@ class PipeObserver final : public trainer::Observer {
   // Progress that is not sent yet.
   void Flush() {
     if (pending_.attempt() == 0) return;
+    told_s_ = pending_.usual_s();
     v1::FromTrainer message;
     *message.mutable_progress() = std::move(pending_);
     pending_ = {};
@@ -167,7 +168,7 @@ class PipeObserver final : public trainer::Observer {
   void AddTiming(SteadyClock::time_point now) {
     if (phase_ == trainer::Progress::Phase::kStarting) return;
     if (phase_ == trainer::Progress::Phase::kTraining && !std::exchange(trained_, true)) return;
-    usual_.Took(static_cast<size_t>(phase_), threads(), std::chrono::duration<double>(now - called_at_).count());
+    usual_.Took(static_cast<size_t>(phase_), threads(), std::chrono::duration<double>(now - called_at_).count(), told_s_);
   }
 
   int threads() const { return wish_.threads > 0 ? wish_.threads : start_.threads(); }
@@ -216,6 +217,7 @@ class PipeObserver final : public trainer::Observer {
   Wish wish_;
   v1::PackProgress pending_;
   UsualTimes usual_;
+  double told_s_ = 0;     // Of what is usual the agent knows this.
   bool trained_ = false;  // A step.
   // What it was told last.
   trainer::Progress::Phase phase_ = trainer::Progress::Phase::kStarting;

@@ -18,10 +18,10 @@ class UsualTimes {
   // As the agent's watch has it.
   explicit UsualTimes(double hang_floor_s) : hang_floor_s_(hang_floor_s) {}
 
-  // One part has ended, computed with so many threads.
-  void Took(size_t phase, int threads, double seconds) {
+  // One part has ended, computed with so many threads. `told_s`: what the agent had been told last that is usual.
+  void Took(size_t phase, int threads, double seconds, double told_s) {
     // With an agent that watched it would have been taken for hung: both stood still (SIGSTOP of all that a batch system has started), and it says nothing.
-    if (seconds > Patience(Of(phase, threads))) return;
+    if (seconds > Patience(told_s)) return;
     Timing& timing = timings_[std::max(threads, 1)][phase];
     timing.total_s += seconds;
     timing.squares += seconds * seconds;

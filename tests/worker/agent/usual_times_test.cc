@@ -8,9 +8,12 @@ namespace {
 constexpr size_t kSteps = 1, kBatches = 2, kFiles = 3;
 constexpr double kFloor_s = 60;
 
+// Of one that tells its agent at once what is usual.
+void Took(UsualTimes& times, size_t phase, int threads, double seconds) { times.Took(phase, threads, seconds, times.Of(phase, threads)); }
+
 TEST(UsualTimesTest, OfAPhaseOfWhichNothingHasEndedNothingIsUsual) {
   UsualTimes times(kFloor_s);
-  times.Took(kSteps, 4, 2);
+  Took(times, kSteps, 4, 2);
 
   EXPECT_EQ(times.Of(kBatches, 4), 0);
   EXPECT_EQ(times.Of(kBatches, 1), 0);
@@ -19,8 +22,8 @@ TEST(UsualTimesTest, OfAPhaseOfWhichNothingHasEndedNothingIsUsual) {
 TEST(UsualTimesTest, OfStepsAndFilesTheLongestCounts) {
   UsualTimes times(kFloor_s);
   for (int i = 0; i < 3; ++i) {
-    times.Took(kSteps, 4, 2);
-    times.Took(kFiles, 4, 16);
+    Took(times, kSteps, 4, 2);
+    Took(times, kFiles, 4, 16);
   }
 
   EXPECT_EQ(times.Of(kSteps, 4), 16);
@@ -29,8 +32,8 @@ TEST(UsualTimesTest, OfStepsAndFilesTheLongestCounts) {
 // Each of 22 layers with a prompt of many thousand tokens on a few threads, and then with 512 tokens one by one.
 TEST(UsualTimesTest, ManyShortPartsDoNotMakeALongOneOutOfTheCommon) {
   UsualTimes times(kFloor_s);
-  for (int i = 0; i < 22; ++i) times.Took(kBatches, 2, 100);
-  for (int i = 0; i < 22 * 512; ++i) times.Took(kBatches, 2, 0.005);
+  for (int i = 0; i < 22; ++i) Took(times, kBatches, 2, 100);
+  for (int i = 0; i < 22 * 512; ++i) Took(times, kBatches, 2, 0.005);
 
   EXPECT_GT(times.Of(kBatches, 2), 90);
 }
@@ -38,10 +41,10 @@ TEST(UsualTimesTest, ManyShortPartsDoNotMakeALongOneOutOfTheCommon) {
 // A disk that stood still once.
 TEST(UsualTimesTest, AStallIsForgottenWithTheHours) {
   UsualTimes times(kFloor_s);
-  times.Took(kSteps, 2, 50);
+  Took(times, kSteps, 2, 50);
   EXPECT_EQ(times.Of(kSteps, 2), 50);
 
-  for (int i = 0; i < 10'000; ++i) times.Took(kSteps, 2, 1);
+  for (int i = 0; i < 10'000; ++i) Took(times, kSteps, 2, 1);
 
   EXPECT_LT(times.Of(kSteps, 2), 1.5);
 }
@@ -49,14 +52,14 @@ TEST(UsualTimesTest, AStallIsForgottenWithTheHours) {
 // As long as the process was stopped, with all of its machine.
 TEST(UsualTimesTest, WhatNobodyWatchedSaysNothing) {
   UsualTimes times(kFloor_s);
-  times.Took(kSteps, 2, 3600);
+  Took(times, kSteps, 2, 3600);
   EXPECT_EQ(times.Of(kSteps, 2), 0);
-  times.Took(kSteps, 2, 1);
-  times.Took(kSteps, 2, 3600);
+  Took(times, kSteps, 2, 1);
+  Took(times, kSteps, 2, 3600);
   EXPECT_EQ(times.Of(kSteps, 2), 1);
 
-  times.Took(kFiles, 2, 100);
-  times.Took(kFiles, 2, 1500);
+  Took(times, kFiles, 2, 100);
+  Took(times, kFiles, 2, 1500);
   EXPECT_GT(times.Of(kFiles, 2), 1000) << "it is within its patience";
 }
 
@@ -64,39 +67,49 @@ TEST(UsualTimesTest, WhatNobodyWatchedSaysNothing) {
 // twenty times as long.
 TEST(UsualTimesTest, AStopOfMinutesAmongShortStepsSaysNothing) {
   UsualTimes times(kFloor_s);
-  for (int i = 0; i < 100; ++i) times.Took(kSteps, 2, 1);
+  for (int i = 0; i < 100; ++i) Took(times, kSteps, 2, 1);
 
-  times.Took(kSteps, 2, 300);
+  Took(times, kSteps, 2, 300);
 
   EXPECT_EQ(times.Of(kSteps, 2), 1);
-  times.Took(kSteps, 2, 50);
+  Took(times, kSteps, 2, 50);
   EXPECT_GT(times.Of(kSteps, 2), 1) << "within a minute no agent would have ended it";
 }
 
 // Of a machine whose parts may take so long, as its user has said.
 TEST(UsualTimesTest, WhatAnAgentWithMorePatienceWaitsForCounts) {
   UsualTimes times(600);
-  for (int i = 0; i < 100; ++i) times.Took(kSteps, 2, 1);
+  for (int i = 0; i < 100; ++i) Took(times, kSteps, 2, 1);
 
-  times.Took(kSteps, 2, 300);
+  Took(times, kSteps, 2, 300);
 
   EXPECT_GT(times.Of(kSteps, 2), 200);
 }
 
+// It is told of what ends within moments together: of a short test batch before long ones it does not know yet, and waits as for a first one.
+TEST(UsualTimesTest, WhatTheAgentWaitsForSinceItKnowsNoBetterCounts) {
+  UsualTimes times(kFloor_s);
+  times.Took(kBatches, 2, 0.1, 0);
+
+  times.Took(kBatches, 2, 400, 0);
+
+  EXPECT_GT(times.Of(kBatches, 2), 300);
+}
+
 TEST(UsualTimesTest, WithFewerThreadsAllTakesLongerUntilItWasTimed) {
   UsualTimes times(kFloor_s);
-  times.Took(kSteps, 64, 2);
+  Took(times, kSteps, 64, 2);
 
   EXPECT_EQ(times.Of(kSteps, 1), 128);
   EXPECT_EQ(times.Of(kSteps, 32), 4);
 
-  times.Took(kSteps, 1, 90);
+  Took(times, kSteps, 1, 90);
   EXPECT_EQ(times.Of(kSteps, 1), 90);
 }
 
 TEST(UsualTimesTest, WithMoreThreadsNothingIsTakenForFaster) {
   UsualTimes times(kFloor_s);
-  times.Took(kSteps, 1, 90);
+  Took(times, kSteps, 1, 90);
 
   EXPECT_EQ(times.Of(kSteps, 64), 90);
 }
@@ -105,8 +118,8 @@ TEST(UsualTimesTest, WithMoreThreadsNothingIsTakenForFaster) {
 TEST(UsualTimesTest, ThreadsThatComeAndGoMakeNothingUsualThatNeverWas) {
   UsualTimes times(kFloor_s);
   for (int i = 0; i < 1000; ++i) {
-    times.Took(kSteps, 2, 1);
-    times.Took(kSteps, 1, 2);
+    Took(times, kSteps, 2, 1);
+    Took(times, kSteps, 1, 2);
   }
 
   EXPECT_EQ(times.Of(kSteps, 1), 2);
@@ -115,7 +128,7 @@ TEST(UsualTimesTest, ThreadsThatComeAndGoMakeNothingUsualThatNeverWas) {
 
 TEST(UsualTimesTest, AllOfTheMachinesThreadsAreANumberToo) {
   UsualTimes times(kFloor_s);
-  times.Took(kSteps, 0, 3);
+  Took(times, kSteps, 0, 3);
 
   EXPECT_EQ(times.Of(kSteps, 0), 3);
 }
