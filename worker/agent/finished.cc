@@ -24,6 +24,7 @@ v1::FinishedAttempt FinishedOf(const Attempt& attempt) {
   kept.mutable_members()->Assign(attempt.members.begin(), attempt.members.end());
   kept.mutable_dropped()->Assign(attempt.dropped.begin(), attempt.dropped.end());
   kept.set_step(attempt.step);
+  if (attempt.began_at) kept.set_began_at(*attempt.began_at);
   for (const FileToHandIn& file : attempt.files) {
     v1::FinishedAttempt::File& to = *kept.add_files();
     to.set_kind(std::string(Word(file.kind)));
@@ -54,6 +55,7 @@ absl::StatusOr<std::shared_ptr<Attempt>> ReadFinished(const std::filesystem::pat
   attempt->members.assign(kept.members().begin(), kept.members().end());
   attempt->dropped.insert(kept.dropped().begin(), kept.dropped().end());
   attempt->step = kept.step();
+  if (kept.has_began_at()) attempt->began_at = kept.began_at();
   for (const v1::FinishedAttempt::File& file : kept.files()) {
     const std::optional<ArtifactKind> kind = ParseArtifactKind(file.kind());
     if (!kind) continue;  // Of a later version: the results are worth more than what only that one knows.
