@@ -146,6 +146,8 @@ absl::Status Writer::RunAndTell(std::vector<Event>& group) {
   };
   std::string trouble;
   absl::Status status = RunGroup(connection_, group, more, &trouble);
+  // Nothing was written, for another reason: that says nothing of the disk, which may be as full as before.
+  if (!status.ok() && trouble.empty()) trouble = trouble_;
   if (trouble != trouble_) {
     trouble_ = trouble;
     if (options_.on_disk) options_.on_disk(trouble_);

@@ -67,6 +67,38 @@ TEST_F(WriterTest, AFullDiskIsToldOnceAndSoIsThatItIsNot) {
   EXPECT_THAT(told, ElementsAre("the disk is full", ""));
 }
 
+TEST_F(WriterTest, AGroupThatFailsForAnotherReasonDoesNotSayThatTheDiskIsWell) {
+  ASSERT_OK(test_.db().Execute("CREATE TABLE parents(id INTEGER PRIMARY KEY) STRICT; "
+                               "CREATE TABLE children(parent INTEGER REFERENCES parents(id) DEFERRABLE INITIALLY DEFERRED) STRICT"));
+  ASSERT_OK(test_.db().Execute("PRAGMA max_page_count = 1"));
+  std::vector<std::string> happened;  // Of the writer's thread, until it has ended.
+  std::promise<void> well;
+  SystemClock clock;
+  const WriterOptions options{.after_group = [&](sql::Connection&) { happened.emplace_back("end of a group"); },
+                              .on_disk = [&](const std::string& trouble) {
+                                happened.push_back(trouble.empty() ? "well" : trouble);
+                                if (trouble.empty()) well.set_value();
+                              }};
+  Writer writer(test_.db(), clock, options);
+
+  // Each is fine by itself, the commit is not.
+  const auto submit_an_orphan = [&] {
+    writer.Submit({.apply = [](sql::Transaction& tx) { return tx.Run("INSERT INTO children VALUES (1)").status(); },
+                   .done = [&](const absl::Status& status) { happened.push_back("orphan: " + std::string(absl::StatusCodeToString(status.code()))); }});
+  };
+  // From within the answer, so that it goes with the very next group.
+  writer.Submit({.apply = [](sql::Transaction& tx) { return tx.Run("INSERT INTO notes VALUES (hex(zeroblob(100000)))").status(); },
+                 .done = [&](const absl::Status& status) {
+                   happened.push_back("large: " + std::string(absl::StatusCodeToString(status.code())));
+                   submit_an_orphan();
+                 }});
+  well.get_future().wait();
+  writer.Stop();
+
+  EXPECT_THAT(happened, ElementsAre("large: RESOURCE_EXHAUSTED", "the disk is full", "end of a group", "orphan: INTERNAL", "end of a group", "well",
+                                    "end of a group"));
+}
+
 TEST_F(WriterTest, BulkEventsTakeTurnsWithOthersAndGoTogetherElse) {
   std::vector<size_t> groups;
   std::promise<void> begun, all_there;
