@@ -83,10 +83,17 @@ def test_none_is_hired_where_nothing_waits_or_one_that_is_there_has_nothing_to_d
         assert ": 4 more" in hire(home, "9", tasks=["RUNNING 61"], workers=[("node-61", state, "")]).out, state
 
 
+def program_of(pid):
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:  # It has ended meanwhile.
+        return None
+
+
 def waits_for_the_lock(process):
     """Whether a program that the script has started to wait for it is there."""
     children = (open(f"/proc/{process.pid}/task/{process.pid}/children").read() if process.is_running() else "").split()
-    return any(os.path.basename(os.readlink(f"/proc/{child}/exe")) == "flock" for child in children if os.path.exists(f"/proc/{child}/exe"))
+    return any(program_of(child) == "flock" for child in children)
 
 
 def test_one_that_comes_while_another_looks_waits_and_sees_what_that_has_submitted(home):

@@ -21,6 +21,19 @@ def free_port():
         return probe.getsockname()[1]
 
 
+class OwnPort:
+    """A port for one scheduler after the other, which no other test is given meanwhile. As both sockets say SO_REUSEADDR, one that is bound and
+    does not listen is in no scheduler's way."""
+
+    def __init__(self):
+        self._held = socket.socket()
+        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._held.bind(("127.0.0.1", 0))
+
+    def __str__(self):
+        return str(self._held.getsockname()[1])
+
+
 class Machine:
     """Runs lines of the page: programs that stay are started, and take the place of those before; the rest is for a shell."""
 
@@ -28,7 +41,8 @@ class Machine:
         self.home = home
         self.folder = home.path / "srv"
         self.folder.mkdir(mode=0o700)
-        self.port = str(free_port())
+        self.own_port = OwnPort()
+        self.port = str(self.own_port)
         self.running = {}
         self.exports = []
 

@@ -8,7 +8,7 @@ import zipfile
 import harness
 from browser import Dashboard
 from harness import BIN, ROOT, Process, query, until
-from test_operations import free_port
+from test_operations import OwnPort
 
 PAGE = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(sh|yaml)\n(.*?)```", PAGE, re.DOTALL)
@@ -33,7 +33,8 @@ def tokens(words):
 class Newcomer:
     def __init__(self, home):
         self.home = home
-        self.port = str(free_port())
+        self.own_port = OwnPort()
+        self.port = str(self.own_port)
         self.exports = []
         self.done = []
 
