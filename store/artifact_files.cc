@@ -98,8 +98,8 @@ Pin::~Pin() {
     auto pinned = files_->pinned_.Lock();
     pinned->erase(pinned->find(sha256_));
   }
-  // After that: whoever is told finds the file without its pin.
-  if (is_new_ && !settled_) files_->left_unsettled_ = true;
+  // After that: whoever is told finds the file without its pin. One that was found may be another upload's, which could not be recorded either.
+  if (!settled_ && (is_new_ || files_->IsUnsettled(sha256_))) files_->left_unsettled_ = true;
 }
 
 ArtifactWriter::ArtifactWriter(ArtifactFiles* files, std::string sha256, int64_t bytes, std::filesystem::path temporary, int fd)
@@ -356,6 +356,11 @@ std::vector<std::string> ArtifactFiles::Unsettled() const {
     if (IsSha256(name)) hashes.push_back(std::move(name));
   }
   return hashes;
+}
+
+bool ArtifactFiles::IsUnsettled(std::string_view sha256) const {
+  std::error_code ignored;
+  return std::filesystem::exists(MarkOf(sha256), ignored);
 }
 
 std::filesystem::path ArtifactFiles::MarkOf(std::string_view sha256) const { return folder_ / "tmp" / sha256; }

@@ -30,7 +30,7 @@ namespace longreach::store {
 class ArtifactFiles;
 
 // Keeps a file from being removed while no row names it yet. Hold it until a row that names it, or one of `unused_files`, is committed,
-// and then settle it; one of a new file that goes unsettled leaves it to RemoveUnsettledFiles (store.h).
+// and then settle it; one that goes unsettled leaves the file, unless it was settled before, to RemoveUnsettledFiles (store.h).
 class Pin {
  public:
   Pin() = default;
@@ -131,7 +131,7 @@ class ArtifactFiles {
   bool HasAny() const { return !List().empty(); }
   // Of those that are unsettled, in any order.
   std::vector<std::string> Unsettled() const;
-  // Whether pins of new files have gone unsettled since this was asked last: there may be something for RemoveUnsettledFiles (store.h).
+  // Whether pins of unsettled files have gone since this was asked last: there may be something for RemoveUnsettledFiles (store.h).
   bool LeftUnsettled() { return left_unsettled_.exchange(false); }
   // It is known whose the file is, or it is gone.
   void Settle(std::string_view sha256);
@@ -155,6 +155,7 @@ class ArtifactFiles {
   // After this error of a call it is worth a second try.
   bool MadeSpace(int error) const;
   std::filesystem::path MarkOf(std::string_view sha256) const;
+  bool IsUnsettled(std::string_view sha256) const;
   absl::Status Mark(std::string_view sha256);
   // After it a power loss does not take the file's name any more.
   absl::Status SyncName(std::string_view sha256);

@@ -389,6 +389,20 @@ TEST_F(ArtifactsTest, APinOfANewFileThatGoesUnsettledIsToldOnce) {
   EXPECT_TRUE(HasFile("recorded"));
 }
 
+TEST_F(ArtifactsTest, AnUnsettledFileThatAnotherUploadHasFoundGoesOnceThatIsNotRecordedEither) {
+  test_.PutFile("could not be recorded");
+  EXPECT_TRUE(files().LeftUnsettled());
+  {
+    const std::optional<Pin> again = files().FindAndPin(Sha256Of("could not be recorded"), std::ssize(std::string("could not be recorded")));
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(*RemoveUnsettledFiles(test_.db(), files()), 0);
+    EXPECT_FALSE(files().LeftUnsettled()) << "it is not known yet";
+  }
+  EXPECT_TRUE(files().LeftUnsettled());
+  EXPECT_EQ(*RemoveUnsettledFiles(test_.db(), files()), 1);
+  EXPECT_FALSE(HasFile("could not be recorded"));
+}
+
 TEST_F(ArtifactsTest, AnUnsettledFileThatCannotBeRemovedKeepsNoOtherFromIt) {
   for (const char* text : {"one", "two", "three"}) test_.PutFile(text);
   const std::filesystem::path stays = files().PathOf(Sha256Of("two"));
