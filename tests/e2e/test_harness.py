@@ -1,5 +1,6 @@
 """The harness itself: what it would hide if it were wrong."""
 import os
+import types
 
 import pytest
 
@@ -29,6 +30,12 @@ def test_a_wait_in_vain_fails(monkeypatch):
     monkeypatch.setattr(harness, "PATIENCE_S", 0)
     with pytest.raises(AssertionError, match="until pigs fly"):
         harness.until(lambda: False, "pigs fly")
+
+
+def test_who_has_stood_still_since_the_last_look_looks_once_more(monkeypatch):
+    times, looks = iter([0, 0, 10 * harness.PATIENCE_S]), iter([None, "it has come meanwhile"])
+    monkeypatch.setattr(harness, "time", types.SimpleNamespace(monotonic=lambda: next(times), sleep=lambda _: None))
+    assert harness.until(lambda: next(looks), "it comes") == "it has come meanwhile"
 
 
 def test_reports_what_a_process_logged(home):

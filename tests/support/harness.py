@@ -250,11 +250,13 @@ def messages(name):
 def until(condition, what):
     """Asks again and again until `condition()` gives something true, and gives that back. `what` is a text, or a function that is asked for it when it was in vain."""
     deadline = time.monotonic() + PATIENCE_S
-    while not (value := condition()):
-        if time.monotonic() > deadline:
+    while True:
+        is_late = time.monotonic() > deadline  # Before the last look, as this test may have stood still itself since the one before.
+        if value := condition():
+            return value
+        if is_late:
             raise AssertionError(f"waited {PATIENCE_S} s in vain until {what() if callable(what) else what}")
         time.sleep(0.02)
-    return value
 
 
 def query(store, sql, *parameters):
