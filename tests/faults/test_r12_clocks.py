@@ -55,7 +55,8 @@ def test_wall_clocks_jump(home, fault):
     load = Load(steps=SHORT)
     clocks = {name: Clock(home, name) for name in ("scheduler", "worker")}
     with clocks["scheduler"].here():
-        scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1")
+        # Far less than a day, and more than a busy machine keeps a worker from its next call.
+        scheduler = Scheduler(home, "--lease-term-s", "60", "--renew-every-s", "1")
     with clocks["worker"].here():
         workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.2", "--pack-limit", "4")]
     workers.append(Worker(home, scheduler, "--checkpoint-every-s", "0.2", "--pack-limit", "4"))
