@@ -117,9 +117,9 @@ TEST_F(AgentIdleTest, EndsWhenItIsNotLetInFromTheBeginning) {
 
 TEST_F(AgentIdleTest, WaitsWhenItIsNotLetInAnyMore) {
   scheduler_.Offer(LeaseOf(7, 3));
+  // The first call brings it the lease.
+  scheduler_.RefuseCalls({grpc::StatusCode::UNAUTHENTICATED, "this token is not known here (any more)"}, /*before=*/1);
   AgentUnderTest agent(Options(0));
-  scheduler_.WaitFor("a call", [](const Seen& seen) { return seen.calls > 0; });
-  scheduler_.RefuseCalls({grpc::StatusCode::UNAUTHENTICATED, "this token is not known here (any more)"});
   scheduler_.WaitFor("two calls in vain", [](const Seen& seen) { return seen.turned_away >= 2; });
 
   scheduler_.RefuseCalls(grpc::Status::OK);

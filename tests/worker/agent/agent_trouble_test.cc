@@ -51,8 +51,8 @@ TEST_F(AgentTroubleTest, SaysThatAPackNeedsMoreMemoryThanThereIsAndTakesTheNextI
 
 TEST_F(AgentTroubleTest, KeepsTrainingWhileTheSchedulerIsAwayAndHandsInLater) {
   AgentUnderTest agent(Options());
-  scheduler_.Offer(LeaseOf(7, /*steps=*/500));
-  scheduler_.WaitFor("attempt 7 held", [](const Seen& seen) { return seen.Held(7) != nullptr; });
+  scheduler_.Offer(LeaseOf(7, /*steps=*/2000));
+  scheduler_.WaitFor("attempt 7 held", [](const Seen& seen) { return seen.WasHeld(7); });
 
   scheduler_.GoAway();
   const std::filesystem::path handing_in = folder_.path() / "worker" / "attempts" / "7" / "log.tail";
@@ -70,7 +70,7 @@ TEST_F(AgentTroubleTest, DropsAnAttemptWhoseLeaseIsGoneWhenItHandsIn) {
 
   scheduler_.Offer(LeaseOf(7, 3));
 
-  scheduler_.WaitFor("attempt 7 held", [](const Seen& seen) { return seen.Held(7) != nullptr; });
+  scheduler_.WaitFor("attempt 7 held", [](const Seen& seen) { return seen.WasHeld(7); });
   const Seen seen = scheduler_.WaitFor("empty hands", [](const Seen& now) {
     return now.last.held().empty() && now.last.free_slots() == 1;
   });

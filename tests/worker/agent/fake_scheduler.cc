@@ -35,6 +35,10 @@ const v1::HeldAttempt* FakeScheduler::Seen::Held(uint64_t attempt) const {
   return found == last.held().end() ? nullptr : &*found;
 }
 
+bool FakeScheduler::Seen::WasHeld(uint64_t attempt, int step) const {
+  return std::any_of(told.begin(), told.end(), [&](const v1::HeldAttempt& held) { return held.attempt() == attempt && held.step() >= step; });
+}
+
 std::vector<v1::UploadHeader> FakeScheduler::Seen::UploadsOf(const std::string& kind) const {
   std::vector<v1::UploadHeader> of_kind;
   std::copy_if(uploads.begin(), uploads.end(), std::back_inserter(of_kind),
@@ -152,10 +156,7 @@ v1::AttemptReport FakeScheduler::WaitForReport(uint64_t attempt) {
 }
 
 FakeScheduler::Seen FakeScheduler::WaitForStep(uint64_t attempt, int step) {
-  return WaitFor(fmt::format("attempt {} at step {}", attempt, step), [&](const Seen& seen) {
-    const v1::HeldAttempt* held = seen.Held(attempt);
-    return held != nullptr && held->step() >= step;
-  });
+  return WaitFor(fmt::format("attempt {} at step {}", attempt, step), [&](const Seen& seen) { return seen.WasHeld(attempt, step); });
 }
 
 // True: there is something to say that the worker does not know yet.

@@ -40,7 +40,10 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
     // In order: "upload checkpoint 1", "report 1".
     std::vector<std::string> events;
 
+    // By the last call.
     const v1::HeldAttempt* Held(uint64_t attempt) const;
+    // By any: what is soon over may be so before a test that waits for it has its turn.
+    bool WasHeld(uint64_t attempt, int step = 0) const;
     std::vector<v1::UploadHeader> UploadsOf(const std::string& kind) const;
   };
 
@@ -75,7 +78,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   // Waits until `what` holds and returns what was seen then; fails the test after two minutes.
   Seen WaitFor(const std::string& name, const std::function<bool(const Seen&)>& what);
   v1::AttemptReport WaitForReport(uint64_t attempt);
-  // For a call that says that this attempt is being trained at this step or later.
+  // For a call that says that this attempt is being trained at this step or later. It may not be the last one.
   Seen WaitForStep(uint64_t attempt, int step);
 
   grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
