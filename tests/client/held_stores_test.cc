@@ -158,7 +158,7 @@ TEST_F(EmbeddedTest, AMergeThatTakesLongSaysHowFarItIs) {
   std::ofstream(Path("other.db")) << "a store";
   // It is done once the client has said that too, or, that it ends, very late.
   std::promise<void> said;
-  fake_.when_merged = [heard = said.get_future().share()] { heard.wait_for(std::chrono::minutes(1)); };
+  fake_.when_merged = [heard = said.get_future().share()] { heard.wait_for(std::chrono::minutes(10)); };
   int lines = 0;
   const auto when_said = [&] {
     if (++lines == 2) said.set_value();

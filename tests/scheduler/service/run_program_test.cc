@@ -55,7 +55,7 @@ class Alive {
   // Waits for the end of all who had it.
   bool Ends() const {
     pollfd waiting{.fd = fd_, .events = POLLIN, .revents = 0};
-    return poll(&waiting, 1, 60'000) == 1 && (waiting.revents & POLLHUP) != 0;
+    return poll(&waiting, 1, 600'000) == 1 && (waiting.revents & POLLHUP) != 0;
   }
 
  private:

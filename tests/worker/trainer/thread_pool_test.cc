@@ -95,7 +95,7 @@ TEST(ThreadPoolTest, AFailureIsToldWhenAllIsDoneAndHarmsNoLaterRun) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(ThreadPoolDeathTest, ThreadsThatTheMachineDoesNotGiveAreAnErrorAndNoHang) {
   const auto with_room_for_few = [] {
-    alarm(60);
+    alarm(600);
     int64_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
     const rlim_t bytes = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)) + (512U << 20);
