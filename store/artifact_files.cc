@@ -68,6 +68,17 @@ absl::Status CannotTake(const std::filesystem::path& file, std::string_view why)
   return absl::FailedPreconditionError(fmt::format("'{}' cannot be taken: {}", file.string(), why));
 }
 
+// What is in a folder, in any order; of one that cannot be read to its end what was read. A loop over the folder itself would throw where its disk
+// fails in the middle of it, and end the process.
+std::vector<std::filesystem::path> EntriesOf(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> entries;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error); !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    entries.push_back(entry->path());
+  }
+  return entries;
+}
+
 // Unique within the process; what an earlier process left is removed at start.
 std::filesystem::path TemporaryName(const std::filesystem::path& folder) {
   static std::atomic<uint64_t> counter = 0;
@@ -206,12 +217,12 @@ absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(const std::fi
   RETURN_IF_ERROR(MakeFolder(folder));
   RETURN_IF_ERROR(MakeFolder(temporary));
   RETURN_IF_ERROR(SyncFolder(FolderOf(folder)));
-  for (const auto& entry : std::filesystem::directory_iterator(temporary, error)) {
-    if (!IsSha256(entry.path().filename().string())) std::filesystem::remove(entry.path(), error);
+  for (const std::filesystem::path& entry : EntriesOf(temporary)) {
+    if (!IsSha256(entry.filename().string())) std::filesystem::remove(entry, error);
   }
   std::unique_ptr<ArtifactFiles> files(new ArtifactFiles(folder, /*only_to_read=*/false));
   RETURN_IF_ERROR(MakeFolder(files->inbox()));
-  for (const auto& entry : std::filesystem::directory_iterator(files->inbox(), error)) std::filesystem::remove(entry.path(), error);
+  for (const std::filesystem::path& entry : EntriesOf(files->inbox())) std::filesystem::remove(entry, error);
   return files;
 }
 
@@ -335,12 +346,10 @@ std::string ArtifactFiles::WhyLost(std::string_view sha256, int64_t bytes) const
 
 std::vector<std::string> ArtifactFiles::List() const {
   std::vector<std::string> hashes;
-  std::error_code error;
-  for (const auto& folder : std::filesystem::directory_iterator(folder_, error)) {
-    if (folder.path().filename().string().size() != 2) continue;
-    std::error_code inner;
-    for (const auto& file : std::filesystem::directory_iterator(folder.path(), inner)) {
-      std::string name = file.path().filename().string();
+  for (const std::filesystem::path& folder : EntriesOf(folder_)) {
+    if (folder.filename().string().size() != 2) continue;
+    for (const std::filesystem::path& file : EntriesOf(folder)) {
+      std::string name = file.filename().string();
       if (IsSha256(name)) hashes.push_back(std::move(name));
     }
   }
@@ -350,9 +359,8 @@ std::vector<std::string> ArtifactFiles::List() const {
 
 std::vector<std::string> ArtifactFiles::Unsettled() const {
   std::vector<std::string> hashes;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "tmp", error)) {
-    std::string name = entry.path().filename().string();
+  for (const std::filesystem::path& entry : EntriesOf(folder_ / "tmp")) {
+    std::string name = entry.filename().string();
     if (IsSha256(name)) hashes.push_back(std::move(name));
   }
   return hashes;
