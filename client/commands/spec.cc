@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "client/spec/joined_sweeps.h"
+#include "client/spec/spec_reader.h"
 #include "client/spec/sweep_writer.h"
 #include "proto/base/names.h"
 #include "proto/base/text.h"
@@ -39,7 +42,8 @@ class Spec final : public Command {
                 "A job is known by what it is, so a file with the jobs of several sweeps finds their results: submitted, it is one sweep for\n"
                 "'results', 'compare' and 'plot', and only jobs that are not done are trained (docs/howto/join.md). 'longreach plan' says how many.\n"
                 "Sweeps with the same settings become one of all their tasks, encodings, learning rates and seeds; a note says how many of its\n"
-                "jobs none of them has. Sweeps that differ in settings become systems with their names, and systems that are there stay.\n"
+                "jobs none of them has. Sweeps that differ in settings become systems with their names, and systems that are there stay. Of systems that\n"
+                "would have the same job one has it, as a note says. The scheduler is asked whether it would take the sweep: what is printed it takes.\n"
                 "The file has the sweep's table, too, but for its title, which may tell of what --set changes. 'longreach run', 'plan' and\n"
                 "'submit' take it as /dev/stdin.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
@@ -60,16 +64,18 @@ class Spec final : public Command {
     }
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const std::vector<v1::Sweep> sweeps, Find(*connection));
-    ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(session, sweeps));
-    v1::TableSpec table;
-    if (HaveSameSystems(spec, sweeps.front().spec())) table = UsualTable(sweeps.front());
-    table.clear_title();
+    ASSIGN_OR_RETURN(const std::string name, NameOf(sweeps));
+    SweepFile file = FileOf(sweeps.front().spec(), sweeps.front());
+    file.spec.set_name(name);
+    if (sweeps.size() > 1) {
+      ASSIGN_OR_RETURN(file, Joined(session, *connection, sweeps, name));
+    }
     if (sweeps.front().has_table_trouble()) {
       session.Say(fmt::format("note: the table that sweep '{}' was submitted with cannot be read ({})", Printable(sweeps.front().name()),
                               Printable(sweeps.front().table_trouble())));
     }
-    if (session.json()) session.out() << JsonDocument({{"spec", JsonOf(spec)}, {"table", table.ByteSizeLong() > 0 ? JsonOf(table) : "null"}});
-    else session.out() << ToYaml(spec, table);
+    if (session.json()) session.out() << JsonDocument({{"spec", JsonOf(file.spec)}, {"table", file.has_table ? JsonOf(file.table) : "null"}});
+    else session.out() << ToYaml(file.spec, file.table);
     return kDone;
   }
 
@@ -85,29 +91,76 @@ class Spec final : public Command {
     return found;
   }
 
-  absl::StatusOr<v1::SweepSpec> SpecOf(Session& session, const std::vector<v1::Sweep>& sweeps) const {
-    std::vector<v1::SweepSpec> specs;
+  absl::StatusOr<std::string> NameOf(const std::vector<v1::Sweep>& sweeps) const {
+    if (!name_.empty()) return name_;
     std::vector<std::string> names;
-    for (const v1::Sweep& sweep : sweeps) {
-      specs.push_back(sweep.spec());
-      specs.back().set_name(sweep.name());
-      names.push_back(sweep.name());
-    }
-    const std::string name = name_.empty() ? Join(names, "_") : name_;
-    if (specs.size() == 1) {
-      specs.front().set_name(name);
-      return specs.front();
-    }
-    if (name.size() > kMaxNameBytes) {
+    for (const v1::Sweep& sweep : sweeps) names.push_back(sweep.name());
+    std::string name = Join(names, "_");
+    if (sweeps.size() > 1 && name.size() > kMaxNameBytes) {
       return UsageError(fmt::format("'{}' would be the sweep's name, and has {} characters; at most {}", Printable(name), name.size(), kMaxNameBytes),
                         "give it another one with --name");
     }
+    return name;
+  }
+
+  // Several sweeps as one that the scheduler takes, with its table.
+  static absl::StatusOr<SweepFile> Joined(Session& session, Connection& connection, const std::vector<v1::Sweep>& sweeps, const std::string& name) {
+    std::vector<v1::SweepSpec> specs;
+    for (const v1::Sweep& sweep : sweeps) {
+      specs.push_back(sweep.spec());
+      specs.back().set_name(sweep.name());
+    }
     ASSIGN_OR_RETURN(JoinedSweep joined, JoinSweeps(specs, name));
+    SweepFile file = FileOf(joined.spec, sweeps.front());
+    absl::Status taken = DryRun(connection, file).status();
+    const bool may_not_ask = taken.code() == absl::StatusCode::kPermissionDenied;
+    // Systems may have come to the same job. Which ones do is seen by their jobs, which are many.
+    if (!joined.spec.systems().empty() && (may_not_ask || taken.code() == absl::StatusCode::kInvalidArgument)) {
+      ASSIGN_OR_RETURN(const std::vector<std::vector<v1::Job>> jobs, JobsOf(connection, sweeps));
+      ASSIGN_OR_RETURN(joined, JoinSweeps(specs, name, jobs));
+      file = FileOf(joined.spec, sweeps.front());
+      if (!may_not_ask) taken = DryRun(connection, file).status();
+    }
+    if (may_not_ask) session.Say("note: whether the scheduler takes this sweep is not known, as you may not submit one");
+    else if (!taken.ok()) return Refused(taken);
+    for (const std::string& note : joined.notes) session.Say("note: " + note);
     if (joined.new_jobs > 0) {
       session.Say(fmt::format("note: {} of its {} are of none of these sweeps, as it has each value of an axis with all of the others",
                               Thousands(static_cast<int64_t>(joined.new_jobs)), Count(static_cast<int64_t>(joined.jobs), "job")));
     }
-    return std::move(joined.spec);
+    return file;
+  }
+
+  static SweepFile FileOf(const v1::SweepSpec& spec, const v1::Sweep& first) {
+    SweepFile file;
+    file.spec = spec;
+    if (HaveSameSystems(spec, first.spec())) file.table = UsualTable(first);
+    file.table.clear_title();
+    file.has_table = file.table.ByteSizeLong() > 0;
+    return file;
+  }
+
+  static absl::Status Refused(const absl::Status& status) {
+    const auto [message, hint] = SplitError(status);
+    // A scheduler that does not answer, say, has nothing to do with what they are.
+    if (status.code() != absl::StatusCode::kInvalidArgument && status.code() != absl::StatusCode::kResourceExhausted) return status;
+    constexpr std::string_view kAdvice = "'longreach spec' of each sweep alone is a file to change; 'longreach compare' and 'plot' take sweeps as they are";
+    return Error(status.code(), fmt::format("one sweep of these would be refused: {}", message), hint.empty() ? std::string(kAdvice) : fmt::format("{}\n{}", hint, kAdvice));
+  }
+
+  static absl::StatusOr<std::vector<std::vector<v1::Job>>> JobsOf(Connection& connection, const std::vector<v1::Sweep>& sweeps) {
+    std::vector<std::vector<v1::Job>> all;
+    for (const v1::Sweep& sweep : sweeps) {
+      std::vector<v1::Job>& jobs = all.emplace_back();
+      v1::ListJobsRequest request;
+      request.set_sweep(sweep.id());
+      do {
+        ASSIGN_OR_RETURN(v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+        std::ranges::move(*page.mutable_jobs(), std::back_inserter(jobs));
+        request.set_page_token(page.next_page_token());
+      } while (!request.page_token().empty());
+    }
+    return all;
   }
 
   std::vector<std::string> sweeps_;

@@ -12,80 +12,15 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/spec/joints.h"
 #include "proto/base/names.h"
 #include "proto/base/text.h"
-#include "proto/types/sweep_parts.h"
 
 namespace longreach::client {
 namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-
-// Jobs of the same settings: each of the axes is those of one sweep.
-struct Joint {
-  std::string sweep;   // The name of the first of them.
-  std::string system;  // Of a system of theirs; empty: they have none.
-  v1::SweepSpec settings;
-  std::vector<v1::Axes> axes;
-};
-
-// A sweep as one joint, or one for each of its systems.
-std::vector<Joint> JointsOf(const v1::SweepSpec& sweep) {
-  v1::SweepSpec plain = sweep;
-  plain.clear_systems();
-  std::vector<Joint> joints;
-  const auto add = [&](const std::string& system, v1::SweepSpec settings) {
-    std::vector<v1::Axes> axes = {settings.axes()};
-    settings.clear_axes();
-    settings.clear_name();
-    settings.clear_experiment();
-    joints.push_back({.sweep = sweep.name(), .system = system, .settings = std::move(settings), .axes = std::move(axes)});
-  };
-  if (sweep.systems().empty()) add("", plain);
-  for (const v1::System& system : sweep.systems()) add(system.name(), WithSystem(plain, system));
-  return joints;
-}
-
-// Systems of one sweep stay apart, whatever they have in common: its author wanted a row for each.
-std::vector<Joint> AllJoints(const std::vector<v1::SweepSpec>& sweeps) {
-  std::vector<Joint> all;
-  for (const v1::SweepSpec& sweep : sweeps) {
-    const auto end_before = static_cast<std::ptrdiff_t>(all.size());
-    for (Joint& one : JointsOf(sweep)) {
-      const std::string settings = one.settings.SerializeAsString();
-      const auto same = std::find_if(all.begin(), all.begin() + end_before, [&](const Joint& other) {
-        return other.system == one.system && other.settings.SerializeAsString() == settings;
-      });
-      if (same == all.begin() + end_before) all.push_back(std::move(one));
-      else same->axes.push_back(one.axes.front());
-    }
-  }
-  return all;
-}
-
-template <typename Value, typename Values>
-void AddMissing(const Values& more, Values& all) {
-  std::set<Value> seen(all.begin(), all.end());
-  for (const Value& value : more) {
-    if (seen.insert(value).second) all.Add(Value(value));
-  }
-}
-
-// All of their values. Names keep the order in which sweeps have them, numbers ascend.
-v1::Axes Together(const std::vector<v1::Axes>& axes) {
-  v1::Axes all = axes.front();
-  if (axes.size() == 1) return all;
-  for (const v1::Axes& one : axes) {
-    AddMissing<std::string>(one.task(), *all.mutable_task());
-    AddMissing<std::string>(one.encoding(), *all.mutable_encoding());
-    AddMissing<double>(one.learning_rate(), *all.mutable_learning_rate());
-    AddMissing<uint32_t>(one.seed(), *all.mutable_seed());
-  }
-  std::sort(all.mutable_learning_rate()->begin(), all.mutable_learning_rate()->end());
-  std::sort(all.mutable_seed()->begin(), all.mutable_seed()->end());
-  return all;
-}
 
 double CountOf(const v1::Axes& axes) {
   return static_cast<double>(axes.task_size()) * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
@@ -204,12 +139,22 @@ absl::Status CheckJoinable(const std::vector<v1::SweepSpec>& sweeps, const std::
                     "sweeps with inputs are joined where they differ in axes alone, as in seeds; 'longreach compare' puts others beside each other");
 }
 
+// Of whose jobs a system has some, as nobody would look for them there.
+std::string NoteOnOthers(const std::string& system, const std::vector<std::string>& others) {
+  constexpr size_t kMostNamed = 5;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(others.size(), kMostNamed); ++i) names.push_back(fmt::format("'{}'", Printable(others[i])));
+  if (others.size() > kMostNamed) names.push_back(fmt::format("{} others", others.size() - kMostNamed));
+  return fmt::format("the system '{}' has the jobs that it has in common with {}, as no two systems may have the same one", Printable(system), Join(names, ", "));
+}
+
 }  // namespace
 
-absl::StatusOr<JoinedSweep> JoinSweeps(const std::vector<v1::SweepSpec>& sweeps, const std::string& name) {
+absl::StatusOr<JoinedSweep> JoinSweeps(const std::vector<v1::SweepSpec>& sweeps, const std::string& name, const std::vector<std::vector<v1::Job>>& jobs) {
   RETURN_IF_ERROR(CheckSameKind(sweeps));
-  std::vector<Joint> joints = AllJoints(sweeps);
+  std::vector<Joint> joints = AllJoints(sweeps, jobs);
   RETURN_IF_ERROR(CheckJoinable(sweeps, joints));
+  if (!jobs.empty()) joints = WithEachJobOnce(std::move(joints));
   JoinedSweep joined;
   std::vector<v1::SweepSpec> of_joints;
   for (const Joint& one : joints) {
@@ -230,6 +175,7 @@ absl::StatusOr<JoinedSweep> JoinSweeps(const std::vector<v1::SweepSpec>& sweeps,
       return UsageError(fmt::format("'{}' would be a system's name, and has {} characters; at most {}", Printable(names[i]), names[i].size(), kMaxNameBytes),
                         "join fewer of them, or write a file with systems of your own");
     }
+    if (!joints[i].others.empty()) joined.notes.push_back(NoteOnOthers(names[i], joints[i].others));
     v1::System& system = *joined.spec.add_systems();
     system.set_name(names[i]);
     *system.mutable_with() = std::move(of_joints[i]);

@@ -98,6 +98,49 @@ TEST_F(SpecTest, ATableOfOtherSystemsIsNotTheirs) {
   EXPECT_FALSE(file.has_table);
 }
 
+TEST_F(SpecTest, WhatTheSchedulerWouldRefuseIsNotPrinted) {
+  scheduler_.refusals = {{"SubmitSweep", grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "axes.encoding: 'rope' is not for this task\n  leave it out")}};
+  EXPECT_EQ(Run({"spec", "last"}).code, kDone) << "one that is there is printed as it is";
+  const Outcome outcome = Run({"spec", "last", "later"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("error: one sweep of these would be refused: axes.encoding: 'rope' is not for this task\n  leave it out\n  'longreach spec' of each"));
+  EXPECT_TRUE(scheduler_.submitted.dry_run());
+  EXPECT_EQ(scheduler_.submitted.table().rows(), "task,seed") << "with the table that is printed";
+}
+
+TEST_F(SpecTest, SystemsThatComeToTheSameJobsAreOne) {
+  // Both sweeps have the jobs that are listed, as if the one said a default that the other leaves out.
+  for (v1::Sweep* sweep : {&scheduler_.sweep, &scheduler_.other_sweeps.front()}) {
+    v1::Axes& axes = *sweep->mutable_spec()->mutable_axes();
+    axes.set_encoding(0, "rope:randomized");
+    axes.set_learning_rate(0, 3e-4);
+    axes.clear_seed();
+    for (const uint32_t seed : {0, 1}) axes.add_seed(seed);
+  }
+  scheduler_.other_sweeps.front().mutable_spec()->mutable_training()->set_steps(7);
+  scheduler_.when_planned = [this](const v1::SubmitSweepRequest& request, v1::Plan&) {
+    scheduler_.refusals.clear();
+    if (request.spec().systems_size() == 2) scheduler_.refusals = {{"SubmitSweep", grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "systems.later: has a job")}};
+  };
+  const Outcome one = Run({"spec", "last", "later"});
+  EXPECT_EQ(Read(one).spec.systems_size(), 0) << one.out;
+  EXPECT_EQ(one.err, "");
+
+  // Jobs of which nothing is known are nobody's, and the scheduler's word stands.
+  for (v1::Job& job : *scheduler_.jobs.mutable_jobs()) job.add_systems("nowhere");
+  const Outcome refused = Run({"spec", "last", "later"});
+  EXPECT_EQ(refused.code, kUsage) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("would be refused: systems.later: has a job"));
+}
+
+TEST_F(SpecTest, WhoMayOnlyReadIsToldThatNobodyWasAsked) {
+  scheduler_.refusals = {{"SubmitSweep", grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "the role reader does not admit it")}};
+  const Outcome outcome = Run({"spec", "last", "later"});
+  EXPECT_THAT(Read(outcome).spec.axes().seed(), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(outcome.err, "note: whether the scheduler takes this sweep is not known, as you may not submit one\n");
+}
+
 TEST_F(SpecTest, NamesThatAreNoneAreRefusedBeforeAnybodyIsAsked) {
   const Outcome outcome = RunCommandLine({"spec", "last", "--name", "two words", "--scheduler", "unix:/nowhere"});
   EXPECT_EQ(outcome.code, kUsage);

@@ -84,6 +84,28 @@ def test_several_sweeps_are_one_of_all_their_jobs(home, scheduler):
     assert query(scheduler.store, "SELECT count(*) FROM jobs") == [(len(jobs_of(scheduler, "all")),)]
 
 
+def test_what_is_printed_of_sweeps_with_common_jobs_can_be_submitted(home, scheduler):
+    submit(home, scheduler, FIRST)
+    # One of the systems says what the first sweep says, and the other's default is said by nobody else.
+    submit(home, scheduler, FIRST, "--set", "name=grid", "--set", "model.layers=2,3")
+    submit(home, scheduler, FIRST, "--set", "name=far", "--set", "positions.max_position=300")
+    default = FIRST.replace("layers: 2, ", "")
+    submit(home, scheduler, default, "--set", "name=plain", "--set", "seed=5")
+    submit(home, scheduler, default, "--set", "name=layers", "--set", "model.layers=4,5", "--set", "seed=4,5")
+
+    printed = spec(home, scheduler, "first", "grid", "--name", "two")
+    assert "note: the system 'layers-2' has the jobs that it has in common with 'first'" in printed.err
+    submit(home, scheduler, printed.out)
+    assert jobs_of(scheduler, "two") == jobs_of(scheduler, "first", "grid")
+
+    # 'plain' leaves out the five layers that are the kind's default, and the settings of positions are nothing to what is not randomized.
+    printed = spec(home, scheduler, "plain", "layers", "far", "first", "--name", "many")
+    submit(home, scheduler, printed.out)
+    assert jobs_of(scheduler, "many") == jobs_of(scheduler, "plain", "layers", "far", "first")
+    rows = run_cli(home, "results", "many", "--rows", "model.layers", "--columns", "task", "-o", "json", scheduler=scheduler).json()["rows"]
+    assert [row["key"] for row in rows] == ["2", "4", "5"]
+
+
 def test_what_makes_no_single_sweep_is_refused(home, scheduler):
     submit(home, scheduler, WITH_INPUT)
     submit(home, scheduler, WITH_INPUT, "--set", "name=others", "--set", "evaluation.examples=8")
