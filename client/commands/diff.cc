@@ -9,13 +9,16 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/jobs_in_turn.h"
 #include "client/commands/repeated_job.h"
 #include "client/commands/sweep_calls.h"
+#include "client/commands/sweep_records.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -39,16 +42,26 @@ struct StoresCompared {
   int64_t unexplained = 0;                 // Of those that differ, those without a reason.
 };
 
-// One of the two stores.
-struct StoreAsked {
-  Connection& connection;
-  v1::ListDataSetsResponse data_sets;
+// The sweep's jobs, in order of expansion, and those among them that have a result.
+struct ListedResults {
+  std::vector<std::string> ids;
+  std::unordered_set<std::string> succeeded;
 };
 
-absl::StatusOr<v1::GetJobResponse> JobOf(const StoreAsked& side, const std::string& id) {
-  v1::GetJobRequest request;
-  request.set_job(id);
-  return side.connection.Call(&Connection::Stub::GetJob, request);
+absl::StatusOr<ListedResults> ListResults(Connection& connection, const std::string& sweep, const std::vector<std::string>& only) {
+  ListedResults listed;
+  v1::ListJobsRequest request;
+  request.set_sweep(sweep);
+  for (const std::string& one : only) request.add_only(one);
+  do {
+    ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+    for (const v1::Job& job : page.jobs()) {
+      listed.ids.push_back(job.id());
+      if (job.state() == "succeeded") listed.succeeded.insert(job.id());
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return listed;
 }
 
 // Of losses a store keeps some, and which ones depends on how the training was interrupted.
@@ -118,43 +131,63 @@ class Diff final : public Command {
     const v1::ListDataSetsRequest all;
     ASSIGN_OR_RETURN(v1::ListDataSetsResponse sets_here, here.Call(&Connection::Stub::ListDataSets, all));
     ASSIGN_OR_RETURN(v1::ListDataSetsResponse sets_there, there.Call(&Connection::Stub::ListDataSets, all));
-    const StoreAsked ours{here, std::move(sets_here)}, theirs{there, std::move(sets_there)};
+    // All results are known before values are asked for: a page of these may reach far ahead, and has nothing of a job that succeeds behind it.
+    ASSIGN_OR_RETURN(const ListedResults ours, ListResults(here, sweep.id(), only_));
+    ASSIGN_OR_RETURN(const OtherResults others, ResultsThere(there, sweep, ours));
     StoresCompared compared;
-    v1::ListJobsRequest request;
-    request.set_sweep(sweep.id());
-    for (const std::string& only : only_) request.add_only(only);
-    do {
-      ASSIGN_OR_RETURN(const v1::ListJobsResponse page, here.Call(&Connection::Stub::ListJobs, request));
-      for (const v1::Job& job : page.jobs()) RETURN_IF_ERROR(CompareJob(ours, job, theirs, compared));
-      request.set_page_token(page.next_page_token());
-    } while (!request.page_token().empty());
+    std::vector<std::string> both;
+    for (const std::string& id : ours.ids) {
+      const bool is_here = ours.succeeded.contains(id), is_there = others.succeeded.contains(id);
+      if (is_here && is_there) both.push_back(id);
+      else ++(is_here ? compared.only_here : is_there ? compared.only_there : compared.neither);
+    }
+    SweepRecords records_here(here, std::move(sets_here), both, sweep.id(), only_);
+    SweepRecords records_there(there, std::move(sets_there), both, others.are_of_sweep ? sweep.id() : "", only_);
+    for (size_t i = 0; i < both.size(); ++i) {
+      ASSIGN_OR_RETURN(JobRecord own, records_here.Next());
+      ASSIGN_OR_RETURN(JobRecord other, records_there.Next());
+      CompareJob(std::move(own), std::move(other), compared);
+    }
     return compared;
   }
 
-  static absl::Status CompareJob(const StoreAsked& here, const v1::Job& job, const StoreAsked& there, StoresCompared& compared) {
-    absl::StatusOr<v1::GetJobResponse> other = JobOf(there, job.id());
-    if (!other.ok() && other.status().code() != absl::StatusCode::kNotFound) return other.status();
-    const bool is_here = job.state() == "succeeded", is_there = other.ok() && other->job().state() == "succeeded";
-    if (!is_here || !is_there) {
-      ++(is_here ? compared.only_here : is_there ? compared.only_there : compared.neither);
-      return absl::OkStatus();
+  struct OtherResults {
+    std::unordered_set<std::string> succeeded;
+    bool are_of_sweep = false;  // The other store has the sweep, with all of its jobs.
+  };
+
+  // A sweep's id is the same in any store, as its jobs' are. Where the other one does not have it, it is asked for each job.
+  absl::StatusOr<OtherResults> ResultsThere(Connection& there, const v1::Sweep& sweep, const ListedResults& here) const {
+    const absl::StatusOr<v1::Sweep> same = FindSweep(there, sweep.id());
+    if (!same.ok() && same.status().code() != absl::StatusCode::kNotFound) return same.status();
+    if (same.ok()) {
+      ASSIGN_OR_RETURN(ListedResults listed, ListResults(there, sweep.id(), only_));
+      // There some may be to be written yet, which another of its sweeps may have.
+      if (listed.ids == here.ids) return OtherResults{.succeeded = std::move(listed.succeeded), .are_of_sweep = true};
     }
-    ASSIGN_OR_RETURN(v1::GetJobResponse own, JobOf(here, job.id()));
-    ASSIGN_OR_RETURN(JobRecord ours, ReadRecord(here.connection, std::move(own), here.data_sets));
-    ASSIGN_OR_RETURN(JobRecord theirs, ReadRecord(there.connection, *std::move(other), there.data_sets));
+    OtherResults found;
+    JobsInTurn jobs(there, here.ids);
+    for (const std::string& id : here.ids) {
+      const absl::StatusOr<v1::GetJobResponse> job = jobs.Next();
+      if (!job.ok() && job.status().code() != absl::StatusCode::kNotFound) return job.status();
+      if (job.ok() && job->job().state() == "succeeded") found.succeeded.insert(id);
+    }
+    return found;
+  }
+
+  static void CompareJob(JobRecord ours, JobRecord theirs, StoresCompared& compared) {
     KeepStepsOfBoth(ours, theirs);
     const RepeatedJob values = client::Compare(theirs, ours);  // Where files are compiled together, a command is called so too.
     if (values.Same()) {
       ++compared.same;
-      return absl::OkStatus();
+      return;
     }
     const int of_losses = values.losses_different > 0 ? 1 : 0;  // The first of them is among the others.
-    compared.different.push_back({.here = job, .there = theirs.job.job(), .values = static_cast<int>(values.different.size()) - of_losses, .losses = values.losses_different,
-                                  .series_differ = values.series_differ});
+    compared.different.push_back({.here = ours.job.job(), .there = theirs.job.job(), .values = static_cast<int>(values.different.size()) - of_losses,
+                                  .losses = values.losses_different, .series_differ = values.series_differ});
     std::vector<std::string> reasons = WhyDifferent(theirs, ours);
     if (reasons.empty()) ++compared.unexplained;
     for (std::string& reason : reasons) ++compared.reasons[std::move(reason)];
-    return absl::OkStatus();
   }
 
   static Grid Rows(const StoresCompared& compared) {

@@ -113,10 +113,13 @@ absl::StatusOr<JobRecord> ReadRecord(Connection& connection, const std::string& 
 }
 
 absl::StatusOr<JobRecord> ReadRecord(Connection& connection, v1::GetJobResponse job, const v1::ListDataSetsResponse& sets) {
-  JobRecord record;
-  record.job = std::move(job);
-  ASSIGN_OR_RETURN(record.measurements, ReadValues(connection, record.job.job().id(), ""));
-  ASSIGN_OR_RETURN(record.losses, ReadValues(connection, record.job.job().id(), kTrainingLoss));
+  ASSIGN_OR_RETURN(std::vector<v1::Measurement> measurements, ReadValues(connection, job.job().id(), ""));
+  ASSIGN_OR_RETURN(std::vector<v1::Measurement> losses, ReadValues(connection, job.job().id(), kTrainingLoss));
+  return RecordOf(std::move(job), std::move(measurements), std::move(losses), sets);
+}
+
+JobRecord RecordOf(v1::GetJobResponse job, std::vector<v1::Measurement> measurements, std::vector<v1::Measurement> losses, const v1::ListDataSetsResponse& sets) {
+  JobRecord record{.job = std::move(job), .measurements = std::move(measurements), .losses = std::move(losses)};
   const std::set<std::string> read = DataSetsOf(record.job.spec());
   for (const v1::DataSet& one : sets.data_sets()) {
     if (read.contains(one.name())) record.data_sets.emplace(one.name(), one.sha256());

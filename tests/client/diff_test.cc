@@ -15,11 +15,13 @@ class DiffTest : public EmbeddedTest {
   DiffTest() {
     for (FakeScheduler* scheduler : {&here_, &fake_}) {
       scheduler->sweep.set_name("first");
-      v1::JobMeasurements& values = *scheduler->measurements.add_jobs();
-      *values.mutable_job() = scheduler->jobs.jobs(0);
-      v1::Measurement& value = *values.add_measurements();
-      value.set_metric("accuracy");
-      value.set_value(0.5);
+      for (const v1::Job& job : scheduler->jobs.jobs()) {
+        v1::JobMeasurements& values = *scheduler->measurements.add_jobs();
+        *values.mutable_job() = job;
+        v1::Measurement& value = *values.add_measurements();
+        value.set_metric("accuracy");
+        value.set_value(0.5);
+      }
       v1::AttemptInfo& attempt = scheduler->attempts.emplace_back();
       attempt.set_outcome("succeeded");
       attempt.set_engine("lanes-avx512");
@@ -34,7 +36,7 @@ class DiffTest : public EmbeddedTest {
     return EmbeddedTest::Run(more);
   }
   void ChangeOther() {
-    fake_.measurements.mutable_jobs(0)->mutable_measurements(0)->set_value(0.75);
+    for (v1::JobMeasurements& values : *fake_.measurements.mutable_jobs()) values.mutable_measurements(0)->set_value(0.75);
     fake_.attempts.front().set_engine("lanes-avx2");
   }
 
@@ -101,15 +103,71 @@ TEST_F(DiffTest, JobsWithoutAResultInBothAreCountedApart) {
   here_.jobs.mutable_jobs(1)->set_state("failed");
   const Outcome none = Diff();
   EXPECT_EQ(none.code, kFailed) << "nothing is known to be the same";
-  EXPECT_EQ(none.err, "note: results of other jobs: 1 only here, 1 in neither\nnothing was compared: no job that is asked for has a result in both\n");
+  EXPECT_EQ(none.err, "note: results of other jobs: 1 only here, 1 only in " + store() + "\nnothing was compared: no job that is asked for has a result in both\n");
 
   fake_.jobs.mutable_jobs(0)->set_state("succeeded");
   const Outcome both = Diff();
   EXPECT_EQ(both.code, kDone);
   EXPECT_EQ(both.err, "note: results of other jobs: 1 only in " + store() + "\n");
 
-  fake_.refusals = {{"GetJob", grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no such job")}};
+  const grpc::Status missing(grpc::StatusCode::NOT_FOUND, "there is none");
+  fake_.refusals = {{"GetSweep", missing}, {"GetJob", missing}};
   EXPECT_THAT(Diff().err, HasSubstr("note: results of other jobs: 1 only here, 1 in neither\n"));
+}
+
+TEST_F(DiffTest, ValuesAreAskedForInPagesWhereAStoreHasTheSweep) {
+  ASSERT_EQ(Diff().code, kDone);
+  for (FakeScheduler* scheduler : {&here_, &fake_}) {
+    EXPECT_EQ((*scheduler->calls_of.Lock())["GetJob"], 2) << "once for each job";
+    EXPECT_EQ(scheduler->measurements_request.sweep(), here_.sweep.id());
+    EXPECT_EQ(scheduler->measurements_request.job(), "");
+  }
+}
+
+TEST_F(DiffTest, AJobIsComparedWithItselfWhateverOthersPagesHave) {
+  // The first job of both has no result here, and the second one other values than the first.
+  here_.jobs.mutable_jobs(0)->set_state("failed");
+  for (FakeScheduler* scheduler : {&here_, &fake_}) scheduler->measurements.mutable_jobs(1)->mutable_measurements(0)->set_value(0.25);
+  EXPECT_EQ(Diff().code, kDone);
+  fake_.measurements.mutable_jobs(1)->mutable_measurements(0)->set_value(0.125);
+  EXPECT_EQ(Diff({"--quiet"}).out, here_.jobs.jobs(1).id() + "\n");
+  // A value that one of them lacks is another one.
+  fake_.measurements.mutable_jobs()->RemoveLast();
+  EXPECT_EQ(Diff({"--quiet"}).out, here_.jobs.jobs(1).id() + "\n");
+}
+
+TEST_F(DiffTest, ValuesThatGoOnInTheNextPageAreCompared) {
+  for (FakeScheduler* scheduler : {&here_, &fake_}) {
+    v1::JobMeasurements more = scheduler->measurements.jobs(0);
+    more.mutable_measurements(0)->set_metric("loss");
+    *scheduler->measurements.add_jobs() = more;
+    scheduler->measurements.mutable_jobs()->SwapElements(1, 2);
+  }
+  EXPECT_EQ(nlohmann::json::parse(Diff({"-o", "json"}).out)["same"], 2);
+  fake_.measurements.mutable_jobs(1)->mutable_measurements(0)->set_value(9);
+  const nlohmann::json answer = nlohmann::json::parse(Diff({"-o", "json"}).out);
+  EXPECT_EQ(answer["same"], 1);
+  EXPECT_EQ(answer["jobs"][0]["job"], here_.jobs.jobs(0).id());
+  EXPECT_EQ(answer["jobs"][0]["measurements"], 1);
+}
+
+TEST_F(DiffTest, AStoreWithoutTheSweepIsAskedJobByJob) {
+  fake_.refusals = {{"GetSweep", grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no such sweep")}};
+  EXPECT_EQ(nlohmann::json::parse(Diff({"-o", "json"}).out)["same"], 2);
+  EXPECT_NE(fake_.measurements_request.job(), "");
+  EXPECT_EQ(here_.measurements_request.job(), "");
+
+  // So is one that has not written all of its jobs yet, as another sweep may have them.
+  fake_.refusals.clear();
+  fake_.jobs.mutable_jobs()->RemoveLast();
+  fake_.measurements_request.clear_job();
+  Diff();
+  EXPECT_NE(fake_.measurements_request.job(), "");
+
+  fake_.refusals = {{"GetSweep", grpc::Status(grpc::StatusCode::INTERNAL, "the disk is gone")}};
+  const Outcome broken = Diff();
+  EXPECT_EQ(broken.code, kFailed);
+  EXPECT_EQ(broken.out, "");
 }
 
 TEST_F(DiffTest, WhatCannotBeAskedIsNoDifference) {

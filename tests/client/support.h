@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +22,7 @@
 #include "client/app.h"
 #include "longreach/v1/api.grpc.pb.h"
 #include "longreach/v1/worker.grpc.pb.h"
+#include "proto/base/synchronized.h"
 
 namespace longreach::client {
 
@@ -168,6 +170,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::ListMeasurementsRequest measurements_request;
   v1::GetLogRequest log_request;
   std::atomic<int> calls{0};
+  Synchronized<std::map<std::string, int>> calls_of;  // By their names.
   std::atomic<int> explained{0};
 
  private:
@@ -181,6 +184,7 @@ class FakeScheduler final : public v1::Longreach::Service {
 
   grpc::Status Answer(const std::string& name) {
     ++calls;
+    ++(*calls_of.Lock())[name];
     const auto at = refusals.find(name);
     return at == refusals.end() ? grpc::Status::OK : at->second;
   }
@@ -240,7 +244,8 @@ class FakeScheduler final : public v1::Longreach::Service {
     return at > 0 && !behind_first_page.ok() ? behind_first_page : Answer("ListJobs");
   }
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* request, v1::GetJobResponse* response) override {
-    *response->mutable_job() = jobs.jobs(0);
+    const auto asked = std::find_if(jobs.jobs().begin(), jobs.jobs().end(), [request](const v1::Job& job) { return job.id() == request->job(); });
+    *response->mutable_job() = asked == jobs.jobs().end() ? jobs.jobs(0) : *asked;  // The beginning of an id is the first one's.
     *response->mutable_spec() = job_spec;
     response->set_canonical("longreach-job/1\ntask=even_pairs\n");
     v1::Measurement& measurement = *response->add_measurements();
@@ -305,7 +310,10 @@ class FakeScheduler final : public v1::Longreach::Service {
   }
   grpc::Status ListMeasurements(grpc::ServerContext*, const v1::ListMeasurementsRequest* request,
                                 v1::ListMeasurementsResponse* response) override {
-    measurements_request = *request;
+    {
+      const auto turn = asking_.Lock();  // Several metrics are asked for at a time.
+      measurements_request = *request;
+    }
     // One job a page, as of ListJobs.
     const int at = request->page_token().empty() ? 0 : std::stoi(request->page_token());
     if (at < measurements.jobs_size()) *response->add_jobs() = measurements.jobs(at);
@@ -374,6 +382,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     FakeScheduler& scheduler_;
   };
 
+  Synchronized<int> asking_;
   TempFolder folder_;
   ArtifactsService artifacts_service_{*this};
   std::unique_ptr<grpc::Server> server_;

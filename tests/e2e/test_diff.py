@@ -34,3 +34,22 @@ def test_two_stores_of_one_sweep(home):
     assert run_cli(home, "diff", "last", ours, "--store", ours).code == 2
     missing = run_cli(home, "diff", "last", home.path / "nowhere.db", "--store", ours)
     assert missing.code != 0 and missing.out == "" and not (home.path / "nowhere.db").exists(), missing
+
+
+def test_a_store_that_has_the_same_sweep(home):
+    ours, theirs = home.path / "ours.db", home.path / "theirs.db"
+    ran = run_cli(home, "run", "quickstart", "--store", ours, "--set", "seed=0..3", *SMALL)
+    assert ran.code == 0, ran
+    copied = run_cli(home, "store", "backup", theirs, "--store", ours)
+    assert copied.code == 0, copied
+
+    assert run_cli(home, "diff", "last", theirs, "--store", ours, "-o", "json").json()["same"] == 8
+    # One value, one loss, and a value that is gone: each of another job.
+    jobs = query(theirs, "SELECT id, num FROM jobs ORDER BY num")
+    write(theirs, f"UPDATE measurements SET value = value + 1e-12 WHERE job = {jobs[1][1]} AND metric = 'accuracy' AND length = 12")
+    write(theirs, f"UPDATE progress SET loss = loss + 1e-9 WHERE job = {jobs[4][1]}")
+    write(theirs, f"DELETE FROM measurements WHERE job = {jobs[6][1]} AND metric = 'loss' AND length = 13")
+    answer = run_cli(home, "diff", "last", theirs, "--store", ours, "-o", "json").json()
+    assert answer["same"] == 5
+    assert {row["job"] for row in answer["jobs"]} == {jobs[1][0], jobs[4][0], jobs[6][0]}
+    assert {row["job"] for row in answer["jobs"] if row["losses"] > 0} == {jobs[4][0]}
