@@ -10,6 +10,7 @@
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/device_time.h"
+#include "client/commands/jobs_in_turn.h"
 #include "client/commands/listings.h"
 #include "client/commands/paired_values.h"
 #include "client/commands/suggestions.h"
@@ -53,10 +54,10 @@ class Cost final : public Command {
                 "threads. A worker that trains several packs at a time has its time divided equally among them, and a pack's time is\n"
                 "divided among its jobs. OF RESULTS is the part of the attempts whose results count, each of which has EACH on average; the rest\n"
                 "failed, was lost, stopped (what goes on from a checkpoint has its first part there), or runs still and is counted until its\n"
-                "worker was last heard of.\n"
+                "worker was last heard of. So is what was lost with a worker that never came back; with one that did, until that was noticed.\n"
                 "Jobs that make inputs are not counted with the sweep that needs them, and a job that several sweeps have is counted with each.\n"
                 "Of packs of another sweep that a worker trained at the same time nothing is known here: their part of it is counted, too.\n"
-                "As csv and json times are seconds. Each job is asked for by itself, some hundreds a second.\n"
+                "As csv and json times are seconds. Each job is asked for by itself, which takes about a millisecond.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
             .examples = "longreach cost table-b1\n"
                         "longreach cost table-b1 --by encoding\n"
@@ -93,10 +94,11 @@ class Cost final : public Command {
     request.set_sweep(sweep.id());
     do {
       ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+      std::vector<std::string> ids;
+      for (const v1::Job& job : page.jobs()) ids.push_back(job.id());
+      JobsInTurn answers(connection, std::move(ids));
       for (const v1::Job& job : page.jobs()) {
-        v1::GetJobRequest one;
-        one.set_job(job.id());
-        ASSIGN_OR_RETURN(const v1::GetJobResponse response, connection.Call(&Connection::Stub::GetJob, one));
+        ASSIGN_OR_RETURN(const v1::GetJobResponse response, answers.Next());
         std::vector<std::string> values;
         for (const std::string& axis : by_) values.push_back(ValueOfAxis(job, axis));
         time.Add(std::move(values), response);
@@ -150,6 +152,11 @@ class Cost final : public Command {
     session.Print(Rows(time), "rows");
     if (time.running() > 0) session.Say(fmt::format("note: {} not ended, and {} counted until {} last heard of", time.running() == 1 ? "1 attempt has" : Thousands(time.running()) + " attempts have",
                                                        time.running() == 1 ? "is" : "are", time.running() == 1 ? "its worker was" : "their workers were"));
+    if (const SpentTime unsure = time.Unsure(); unsure.attempts > 0) {
+      session.Say(fmt::format("note: {} of all TIME is of {}, counted until that was noticed: when {} fell silent is not known",
+                              DeviceTimeText(unsure.seconds), unsure.attempts == 1 ? "1 attempt that was lost" : Thousands(unsure.attempts) + " attempts that were lost",
+                              unsure.attempts == 1 ? "its worker" : "their workers"));
+    }
     if (HasInputs(sweep.spec())) session.Say("note: jobs that make inputs are not counted here");
     if (time.Total().jobs == 0) session.Say(fmt::format("none of its jobs has been begun; 'longreach explain JOB{}' says why", WhereFlags(session)));
   }

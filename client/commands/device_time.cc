@@ -57,17 +57,23 @@ void DeviceTime::Add(std::vector<std::string> values, const v1::GetJobResponse& 
     const auto [at, is_new] = attempts_.try_emplace(one.attempt());
     if (!is_new) continue;  // It has several jobs.
     running_ += one.has_ended_at() ? 0 : 1;
-    at->second = {.time = {.worker = one.worker(), .start_s = SecondsOf(one.started_at()), .end_s = EndOf(one)},
-                  .device = one.device(),
-                  .members = std::max(1, one.members())};
+    at->second = AttemptOf(one);
   }
   values_.push_back(std::move(values));
 }
 
-double DeviceTime::EndOf(const v1::AttemptInfo& attempt) const {
-  if (attempt.has_ended_at()) return SecondsOf(attempt.ended_at());
+DeviceTime::Attempt DeviceTime::AttemptOf(const v1::AttemptInfo& attempt) const {
+  Attempt known{.time = {.worker = attempt.worker(), .start_s = SecondsOf(attempt.started_at()), .end_s = now_s_},
+                .device = attempt.device(),
+                .members = std::max(1, attempt.members())};
+  const bool is_lost = attempt.outcome() == "lost";
+  if (attempt.has_ended_at()) known.time.end_s = SecondsOf(attempt.ended_at());
+  if (attempt.has_ended_at() && !is_lost) return known;
   const auto seen = seen_s_.find(attempt.worker());
-  return seen == seen_s_.end() ? now_s_ : std::min(now_s_, seen->second);
+  const bool fell_silent = seen != seen_s_.end() && seen->second < known.time.end_s;
+  if (fell_silent) known.time.end_s = seen->second;
+  known.is_unsure = is_lost && !fell_silent;
+  return known;
 }
 
 std::vector<SpentTime> DeviceTime::Rows() const {
@@ -83,6 +89,12 @@ std::vector<SpentTime> DeviceTime::Rows() const {
 SpentTime DeviceTime::Total() const {
   const std::vector<SpentTime> all = Sums([](const Part&) { return std::vector<std::string>(); });
   return all.empty() ? SpentTime() : all.front();
+}
+
+SpentTime DeviceTime::Unsure() const {
+  const std::vector<SpentTime> both = Sums([this](const Part& part) { return std::vector<std::string>{attempts_.at(part.attempt).is_unsure ? "unsure" : ""}; });
+  const auto unsure = std::ranges::find_if(both, [](const SpentTime& one) { return one.values.front() == "unsure"; });
+  return unsure == both.end() ? SpentTime() : *unsure;
 }
 
 std::vector<SpentTime> DeviceTime::Sums(const std::function<std::vector<std::string>(const Part&)>& row_of) const {

@@ -38,7 +38,7 @@ struct SpentTime {
 class DeviceTime {
  public:
   // What has not ended is counted until `now_s`, or until its worker was last heard of, by its id: in a store that nobody has worked on for a week, no device has
-  // worked either.
+  // worked either. What was lost ended when its worker fell silent, not when that was noticed: where the worker was never heard of again, that is known.
   explicit DeviceTime(double now_s, std::map<std::string, double> seen_s = {}) : now_s_(now_s), seen_s_(std::move(seen_s)) {}
 
   // The job's values of the axes that rows are by. Each job once.
@@ -49,12 +49,15 @@ class DeviceTime {
   // Of all of them, without values: a job that was begun on two devices is in two rows, and here once.
   SpentTime Total() const;
   int64_t running() const { return running_; }
+  // Of attempts that were lost, those whose workers have been heard of since: they are counted until it was noticed, which may be long after they fell silent.
+  SpentTime Unsure() const;
 
  private:
   struct Attempt {
     AttemptTime time;
     std::string device;
     int members = 1;
+    bool is_unsure = false;  // When it ended.
   };
   // A job in an attempt.
   struct Part {
@@ -65,7 +68,7 @@ class DeviceTime {
 
   std::vector<SpentTime> Sums(const std::function<std::vector<std::string>(const Part&)>& row_of) const;
 
-  double EndOf(const v1::AttemptInfo& attempt) const;
+  Attempt AttemptOf(const v1::AttemptInfo& attempt) const;
 
   double now_s_;
   std::map<std::string, double> seen_s_;  // By worker.

@@ -76,6 +76,28 @@ TEST_F(CostTest, WhatIsNotCountedOrNotDoneIsSaid) {
   EXPECT_TRUE(nlohmann::json::parse(Run({"cost", "last", "-o", "json"}).out)["rows"].empty());
 }
 
+TEST_F(CostTest, HowMuchIsOfLostAttemptsIsSaid) {
+  v1::AttemptInfo& lost = scheduler_.attempts.emplace_back(scheduler_.attempts.front());
+  lost.set_attempt(6);
+  lost.set_outcome("lost");
+  lost.mutable_started_at()->set_seconds(1'699'990'000);
+  lost.mutable_ended_at()->set_seconds(1'699'993'600);
+  // Its worker has come back, and made the results.
+  scheduler_.workers.mutable_workers(0)->mutable_seen_at()->set_seconds(1'700'000'400);
+  const Outcome outcome = Run({"cost", "last"});
+  EXPECT_THAT(outcome.out, HasSubstr("2         2        2  66.7 min     6.7 min  3.3 min\n"));
+  EXPECT_EQ(outcome.err, "note: 60.0 min of all TIME is of 1 attempt that was lost, counted until that was noticed: when its worker fell silent is not known\n");
+
+  // It has not: then that is known.
+  lost.set_worker("another");
+  v1::WorkerInfo& gone = *scheduler_.workers.add_workers();
+  gone.set_id("another");
+  gone.mutable_seen_at()->set_seconds(1'699'990'010);
+  const Outcome known = Run({"cost", "last"});
+  EXPECT_THAT(known.out, HasSubstr("6.8 min     6.7 min  3.3 min\n"));
+  EXPECT_EQ(known.err, "");
+}
+
 TEST_F(CostTest, AnAttemptWithoutAnEndIsCountedUntilItsWorkerWasLastHeardOf) {
   // It was killed together with the scheduler, some 1,157 days before somebody looks.
   scheduler_.attempts.front().clear_ended_at();

@@ -116,6 +116,34 @@ TEST(DeviceTimeTest, WhatHasNoEndIsCountedUntilItsWorkerWasLastHeardOf) {
   EXPECT_DOUBLE_EQ(seconds_where_seen(500), 0);
 }
 
+TEST(DeviceTimeTest, WhatWasLostEndedWhenItsWorkerFellSilent) {
+  // It was noticed 15 s later, or once a scheduler was started again.
+  for (const int64_t noticed_s : {145, 90'000}) {
+    DeviceTime time(100'000, {{"w", 130}});
+    time.Add({}, JobOfAttempts({AttemptFor(1, 100, noticed_s, "lost", 1), AttemptFor(2, 110, 120, "failed", 1)}));
+    EXPECT_DOUBLE_EQ(time.Total().seconds, 30);
+    EXPECT_EQ(time.Total().attempts, 2);
+    EXPECT_EQ(time.Unsure().attempts, 0);
+  }
+  // What ended otherwise did so when it says, whatever was heard of its worker.
+  DeviceTime ended(100'000, {{"w", 130}});
+  ended.Add({}, JobOfAttempts({AttemptFor(1, 100, 145, "succeeded", 1)}));
+  EXPECT_DOUBLE_EQ(ended.Total().seconds, 45);
+}
+
+TEST(DeviceTimeTest, WhatWasLostWithAWorkerThatCameBackIsUnsure) {
+  DeviceTime time(1000, {{"w", 990}});
+  time.Add({"a"}, JobOfAttempts({AttemptFor(1, 100, 200, "lost", 2), AttemptFor(3, 300, 310, "succeeded", 1)}));
+  time.Add({"b"}, JobOfAttempts({AttemptFor(1, 100, 200, "lost", 2)}));
+  EXPECT_DOUBLE_EQ(time.Total().seconds, 110);
+  EXPECT_EQ(time.Unsure().attempts, 1);
+  EXPECT_DOUBLE_EQ(time.Unsure().seconds, 100);
+
+  DeviceTime forgotten(1000);
+  forgotten.Add({}, JobOfAttempts({AttemptFor(1, 100, 200, "lost", 1)}));
+  EXPECT_EQ(forgotten.Unsure().attempts, 1) << "nobody knows of this worker any more";
+}
+
 TEST(DeviceTimeTest, WithoutAttemptsThereIsNothing) {
   DeviceTime time(1000);
   time.Add({}, JobOfAttempts({}));
