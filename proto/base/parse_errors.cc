@@ -66,8 +66,12 @@ std::string NotWithin(const std::vector<std::string>& found) {
   // The largest number that there is, in 309 digits, is no bound.
   constexpr size_t kDigitsOfABound = 30;
   const std::string least = WithoutZeros(found[2]), most = WithoutZeros(found[3]);
-  if (most.size() > kDigitsOfABound) return Text(found[0], ": ", found[1], " is not a number from ", least, " on");
-  return Text(found[0], ": ", found[1], " is not within ", least, " to ", most);
+  const std::string& value = found[1];
+  const bool is_number = ParseDouble(value) || IsBeyondDouble(value);
+  const std::string bounds = most.size() > kDigitsOfABound ? Text("from ", least, " on") : Text("from ", least, " to ", most);
+  if (!is_number) return Text(found[0], ": '", value, "' is not a number ", bounds);  // Most often the next option, as the number was left out.
+  if (most.size() > kDigitsOfABound) return Text(found[0], ": ", value, " is not a number ", bounds);
+  return Text(found[0], ": ", value, " is not within ", least, " to ", most);
 }
 
 // An option that takes several values, which ours do in one word.

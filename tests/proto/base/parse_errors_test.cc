@@ -38,6 +38,12 @@ TEST(ParseErrorsTest, BoundsAreShort) {
             "--max-artifact-bytes: -5 is not a number from 0 on");
 }
 
+TEST(ParseErrorsTest, WhatIsNoNumberIsNotSaidToBeOutOfBounds) {
+  EXPECT_EQ(WordsOfParser("--best: Value --store not in range 1 to 1000000"), "--best: '--store' is not a number from 1 to 1000000");
+  EXPECT_EQ(WordsOfParser("--lease-s: Value soon not in range 0.100000 to 86400.000000"), "--lease-s: 'soon' is not a number from 0.1 to 86400");
+  EXPECT_EQ(WordsOfParser("--lease-s: Value 1e400 not in range 0.100000 to 86400.000000"), "--lease-s: 1e400 is not within 0.1 to 86400");
+}
+
 TEST(ParseErrorsTest, OtherWordsStay) {
   for (const char* words : {"", "SWEEP is required", "--output: yaml not in {table,json}"}) EXPECT_EQ(WordsOfParser(words), words);
 }
