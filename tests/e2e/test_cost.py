@@ -4,7 +4,7 @@ import json
 import pytest
 
 import harness
-from harness import query, run_cli
+from harness import Scheduler, Worker, query, run_cli, until
 
 pytestmark = harness.needs_worker
 
@@ -59,3 +59,28 @@ def test_a_sweep_that_has_results_already_says_what_they_cost(home):
     assert run_cli(home, "submit", "noop", "--store", store, "--set", "seed=5", "--set", "name=later").code == 0
     nothing = run_cli(home, "cost", "later", "--store", store)
     assert nothing.code == 0 and "none of its jobs has been begun" in nothing.err, nothing
+
+
+def test_what_was_lost_is_counted_until_its_worker_was_last_heard_of(home):
+    scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1")
+    submitted = run_cli(home, "submit", "quickstart", "--set", "training.steps=200000", "--set", "training.batch_size=4", "--set", "model.layers=1", "--set", "encoding=rope",
+                        scheduler=scheduler)
+    assert submitted.code == 0, submitted
+    worker = Worker(home, scheduler)
+    until(lambda: query(scheduler.store, "SELECT 1 FROM progress"), "the worker has told of its training")
+    worker.kill()
+    # Of one that has fallen silent it is written soon when it was last heard of.
+    until(lambda: query(scheduler.store, "SELECT 1 FROM attempts JOIN workers ON workers.id = worker WHERE outcome = 'lost' AND seen_at > ended_at - 4000000"),
+          "its lease is over")
+    ((started, noticed, heard),) = query(scheduler.store, "SELECT started_at / 1e6, ended_at / 1e6, seen_at / 1e6 FROM attempts JOIN workers ON workers.id = worker")
+    assert started < heard < noticed
+    printed = run_cli(home, "cost", "last", "-o", "json", scheduler=scheduler)
+    (row,) = printed.json()["rows"]
+    assert row["seconds"] == pytest.approx(heard - started, abs=1e-3)
+    assert printed.err == "", printed
+
+    # Once it is back nobody knows any more when it fell silent.
+    Worker(home, scheduler, name=worker.worker_name)
+    until(lambda: query(scheduler.store, "SELECT count(*) FROM attempts")[0][0] == 2, "it has work again")
+    printed = run_cli(home, "cost", "last", scheduler=scheduler)
+    assert "is of 1 attempt that was lost, counted until that was noticed" in printed.err, printed
