@@ -139,6 +139,9 @@ class Jobs final : public Command {
     } else {
       session.Print(JobsGrid(jobs, session.settings().format == Format::kCsv), "jobs");
     }
+    if (const int64_t open = OpenJobs(sweep); open > 0 && !jobs.empty()) {
+      session.Say(fmt::format("note: {} of the sweep {} not finished, and may be better", Count(open, "job"), open == 1 ? "is" : "are"));
+    }
     return kDone;
   }
 

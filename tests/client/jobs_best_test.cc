@@ -64,6 +64,16 @@ TEST_F(JobsBestTest, WhereNoneHasAScoreThatIsSaid) {
   EXPECT_EQ(Run({"jobs", "last", "--best", "2"}).err, "no job that is asked for has a score yet\n");
 }
 
+TEST_F(JobsBestTest, WhatIsNotFinishedMayBeBetter) {
+  SetKind("algorithmic");
+  SetScores({0.5});
+  EXPECT_EQ(Run({"jobs", "last", "--best", "2"}).err, "");
+  scheduler_.sweep.mutable_counts()->set_leased(1);
+  EXPECT_EQ(Run({"jobs", "last", "--best", "2"}).err, "note: 1 job of the sweep is not finished, and may be better\n");
+  scheduler_.sweep.mutable_counts()->set_queued(2);
+  EXPECT_EQ(Run({"jobs", "last", "--best", "2", "-o", "csv"}).err, "note: 3 jobs of the sweep are not finished, and may be better\n");
+}
+
 TEST_F(JobsBestTest, EveryFormatHasTheSame) {
   SetKind("algorithmic");
   SetScores({0.5, 0.75, 0.25});
