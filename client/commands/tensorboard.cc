@@ -112,6 +112,10 @@ class TensorBoard final : public Command {
       session.out() << fmt::format("{}: {}\n", Printable(folder_), Count(values_, "value"));
       session.Say(fmt::format("'tensorboard --logdir {}' shows them", ShellWord(folder_)));
     }
+    if (const int64_t open = OpenJobs(sweep); open > 0) {
+      session.Say(fmt::format("note: {} of the sweep {} not finished; what {} yet to measure is for another folder", Count(open, "job"), open == 1 ? "is" : "are",
+                              open == 1 ? "it has" : "they have"));
+    }
     return kDone;
   }
 

@@ -73,6 +73,12 @@ TEST_F(TensorBoardTest, EachJobIsARunWithItsValues) {
   EXPECT_EQ(scheduler_.measurements_request.metric(), "training_loss");
 }
 
+TEST_F(TensorBoardTest, OfASweepUnderWayItIsSaidThatThereWillBeMore) {
+  scheduler_.sweep.mutable_counts()->set_queued(3);
+  EXPECT_EQ(Run({"tensorboard", "last", Target()}).err,
+            "'tensorboard --logdir " + Target() + "' shows them\nnote: 3 jobs of the sweep are not finished; what they have yet to measure is for another folder\n");
+}
+
 TEST_F(TensorBoardTest, LossesAreAtTheirSteps) {
   scheduler_.measurements.mutable_jobs(0)->clear_measurements();
   Add(1, "training_loss", 0, "step=1", 2.5);
