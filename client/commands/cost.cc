@@ -16,6 +16,7 @@
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/output/grid.h"
+#include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
 
@@ -57,7 +58,8 @@ class Cost final : public Command {
                 "worker was last heard of. So is what was lost with a worker that never came back; with one that did, until that was noticed.\n"
                 "Jobs that make inputs are not counted with the sweep that needs them, and a job that several sweeps have is counted with each.\n"
                 "Of packs of another sweep that a worker trained at the same time nothing is known here: their part of it is counted, too.\n"
-                "As csv and json times are seconds. Each job is asked for by itself, which takes about a millisecond.\n"
+                "As csv and json times are seconds, and the row of all is left out, as who adds up a column would count each twice; json has it as 'total'.\n"
+                "Each job is asked for by itself, which takes about a millisecond.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
             .examples = "longreach cost table-b1\n"
                         "longreach cost table-b1 --by encoding\n"
@@ -108,23 +110,34 @@ class Cost final : public Command {
     return absl::OkStatus();
   }
 
-  Grid Rows(const DeviceTime& time) const {
+  static std::vector<GridColumn> NumberColumns() {
+    return {{"jobs", "JOBS", true},
+            {"attempts", "ATTEMPTS", true},
+            {"results", "RESULTS", true},
+            {"seconds", "TIME", true},
+            {"result_seconds", "OF RESULTS", true},
+            {"seconds_per_result", "EACH", true}};
+  }
+  static void AddNumbers(const SpentTime& one, std::vector<GridCell>& row) {
+    for (const int64_t number : {one.jobs, one.attempts, one.results}) row.push_back(NumberCell(static_cast<double>(number), Thousands(number)));
+    row.push_back(SecondsCell(one.seconds));
+    row.push_back(SecondsCell(one.result_seconds));
+    row.push_back(one.results > 0 ? SecondsCell(one.result_seconds / static_cast<double>(one.results)) : MissingCell());
+  }
+
+  // With a row for all of them where people read it. A program that adds up a column would count each twice.
+  Grid Rows(const DeviceTime& time, bool with_total) const {
     Grid grid;
     for (const std::string& axis : by_) {
       std::string label = axis == "learning_rate" ? "LEARNING RATE" : axis;
       std::ranges::transform(label, label.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
       grid.columns.push_back({axis, std::move(label), axis == "learning_rate" || axis == "seed"});
     }
-    const std::vector<GridColumn> rest = {{"device", "DEVICE"},
-                                          {"jobs", "JOBS", true},
-                                          {"attempts", "ATTEMPTS", true},
-                                          {"results", "RESULTS", true},
-                                          {"seconds", "TIME", true},
-                                          {"result_seconds", "OF RESULTS", true},
-                                          {"seconds_per_result", "EACH", true}};
-    grid.columns.insert(grid.columns.end(), rest.begin(), rest.end());
+    grid.columns.push_back({"device", "DEVICE"});
+    const std::vector<GridColumn> numbers = NumberColumns();
+    grid.columns.insert(grid.columns.end(), numbers.begin(), numbers.end());
     std::vector<SpentTime> rows = time.Rows();
-    if (rows.size() > 1) rows.push_back(time.Total());
+    if (with_total && rows.size() > 1) rows.push_back(time.Total());
     for (const SpentTime& one : rows) {
       std::vector<GridCell>& row = grid.rows.emplace_back();
       for (size_t i = 0; i <= by_.size(); ++i) {
@@ -135,12 +148,17 @@ class Cost final : public Command {
           row.push_back(grid.columns[i].is_number ? GridCell{.value = one.values[i], .is_raw = true} : TextCell(one.values[i]));
         }
       }
-      for (const int64_t number : {one.jobs, one.attempts, one.results}) row.push_back(NumberCell(static_cast<double>(number), Thousands(number)));
-      row.push_back(SecondsCell(one.seconds));
-      row.push_back(SecondsCell(one.result_seconds));
-      row.push_back(one.results > 0 ? SecondsCell(one.result_seconds / static_cast<double>(one.results)) : MissingCell());
+      AddNumbers(one, row);
     }
     return grid;
+  }
+
+  std::string RowsAsJson(const DeviceTime& time) const {
+    Grid total;
+    total.columns = NumberColumns();
+    AddNumbers(time.Total(), total.rows.emplace_back());
+    const std::string list = GridAsJson(total);  // Of one row.
+    return JsonDocument({{"rows", GridAsJson(Rows(time, false))}, {"total", list.substr(1, list.size() - 2)}});
   }
 
   void Print(Session& session, const v1::Sweep& sweep, const DeviceTime& time) const {
@@ -149,7 +167,8 @@ class Cost final : public Command {
     if (format == Format::kTable) session.out() << Printable(title) << "\n\n";
     if (format == Format::kMarkdown) session.out() << EscapeMarkdown(title) << "\n\n";
     if (format == Format::kLatex) session.out() << "% " << Printable(title) << "\n";
-    session.Print(Rows(time), "rows");
+    if (format == Format::kJson) session.out() << RowsAsJson(time);
+    else session.Print(Rows(time, format != Format::kCsv), "rows");
     if (time.running() > 0) session.Say(fmt::format("note: {} not ended, and {} counted until {} last heard of", time.running() == 1 ? "1 attempt has" : Thousands(time.running()) + " attempts have",
                                                        time.running() == 1 ? "is" : "are", time.running() == 1 ? "its worker was" : "their workers were"));
     if (const SpentTime unsure = time.Unsure(); unsure.attempts > 0) {

@@ -46,14 +46,19 @@ TEST_F(CostTest, LongTimesAreHoursAndShortOnesAreNotNothing) {
 }
 
 TEST_F(CostTest, ByAnAxisThereIsARowForEachOfItsValuesAndOneForAll) {
-  const nlohmann::json rows = nlohmann::json::parse(Run({"cost", "last", "--by", "encoding,seed", "-o", "json"}).out)["rows"];
-  ASSERT_EQ(rows.size(), 3) << rows;
+  const nlohmann::json answer = nlohmann::json::parse(Run({"cost", "last", "--by", "encoding,seed", "-o", "json"}).out);
+  const nlohmann::json& rows = answer["rows"];
+  ASSERT_EQ(rows.size(), 2) << rows;
   EXPECT_EQ(rows[1], nlohmann::json::parse(R"({"encoding": "rope:randomized", "seed": 1, "device": "NVIDIA H200", "jobs": 1, "attempts": 1, "results": 1, "seconds": 200,
                                                "result_seconds": 200, "seconds_per_result": 200})"));
-  EXPECT_TRUE(rows[2]["encoding"].is_null());
-  EXPECT_EQ(rows[2]["seconds"], 400);
-  EXPECT_EQ(rows[2]["attempts"], 1) << "both are of one";
+  EXPECT_EQ(answer["total"], nlohmann::json::parse(R"({"jobs": 2, "attempts": 1, "results": 2, "seconds": 400, "result_seconds": 400, "seconds_per_result": 200})"))
+      << "both are of one attempt";
   EXPECT_THAT(Run({"cost", "last", "--by", "encoding,seed"}).out, HasSubstr("\nall "));
+  EXPECT_EQ(Run({"cost", "last", "--by", "encoding,seed", "-o", "csv"}).out,
+            "encoding,seed,device,jobs,attempts,results,seconds,result_seconds,seconds_per_result\n"
+            "rope:randomized,0,NVIDIA H200,1,1,1,200,200,200\n"
+            "rope:randomized,1,NVIDIA H200,1,1,1,200,200,200\n")
+      << "who adds up a column counts nothing twice";
 }
 
 TEST_F(CostTest, WhatIsNotCountedOrNotDoneIsSaid) {
@@ -73,7 +78,10 @@ TEST_F(CostTest, WhatIsNotCountedOrNotDoneIsSaid) {
   const Outcome none = Run({"cost", "last"});
   EXPECT_EQ(none.code, kDone);
   EXPECT_THAT(none.err, HasSubstr("none of its jobs has been begun; 'longreach explain JOB"));
-  EXPECT_TRUE(nlohmann::json::parse(Run({"cost", "last", "-o", "json"}).out)["rows"].empty());
+  const nlohmann::json nothing = nlohmann::json::parse(Run({"cost", "last", "-o", "json"}).out);
+  EXPECT_TRUE(nothing["rows"].empty());
+  EXPECT_EQ(nothing["total"]["seconds"], 0);
+  EXPECT_TRUE(nothing["total"]["seconds_per_result"].is_null());
 }
 
 TEST_F(CostTest, HowMuchIsOfLostAttemptsIsSaid) {

@@ -11,10 +11,14 @@ pytestmark = harness.needs_worker
 SMALL = ("--set", "training.steps=10", "--set", "evaluation.examples=8", "--set", "encoding=rope,alibi", "--set", "learning_rate=1e-3,1e-4")
 
 
-def cost(home, store, *arguments):
+def answer(home, store, *arguments):
     printed = run_cli(home, "cost", *arguments, "--store", store, "-o", "json")
     assert printed.code == 0, printed
-    return json.loads(printed.out)["rows"]
+    return json.loads(printed.out)
+
+
+def cost(home, store, *arguments):
+    return answer(home, store, *arguments)["rows"]
 
 
 def busy_seconds(store):
@@ -41,10 +45,11 @@ def test_all_of_a_worker_s_time_is_somebody_s(home):
     assert 0 < by_device["result_seconds"] <= by_device["seconds"]
     assert by_device["seconds_per_result"] == pytest.approx(by_device["result_seconds"] / jobs)
 
-    *cells, total = cost(home, store, "quickstart", "--by", "task,encoding")
+    by_cell = answer(home, store, "quickstart", "--by", "task,encoding")
+    cells, total = by_cell["rows"], by_cell["total"]
     assert [(row["task"], row["encoding"], row["results"]) for row in cells] == [(task, encoding, jobs / 4) for task in ("bucket_sort", "even_pairs")
                                                                                 for encoding in ("alibi", "rope")]
-    assert total["task"] is None and total["seconds"] == pytest.approx(by_device["seconds"])
+    assert total["jobs"] == jobs and total["seconds"] == pytest.approx(by_device["seconds"])
     assert sum(row["seconds"] for row in cells) == pytest.approx(total["seconds"])
 
 
