@@ -94,7 +94,8 @@ TEST_F(LandmarkJobTest, InterruptedAnywhereItEndsWithTheSameBits) {
   request.members = {pack.members[1]};
   request.members[0].weights = MemberFile{undisturbed.weights, 1};
   request.threads = 1;
-  for (const auto& [done, sign] : {std::pair(0, 2), std::pair(1, 1), std::pair(1, 2)}) {
+  for (const auto& moment : {std::pair(0, 2), std::pair(1, 1), std::pair(1, 2)}) {
+    const int done = moment.first, sign = moment.second;
     request.folder = Folder("stopped" + std::to_string(done) + "-" + std::to_string(sign));
     RecordingObserver observer;
     int signs = 0, most = 0;
