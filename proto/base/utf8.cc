@@ -42,4 +42,25 @@ std::optional<size_t> FirstNotUtf8(std::string_view text) {
   return std::nullopt;
 }
 
+std::string ForTerminal(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    std::string_view rest = text;
+    const int32_t point = TakeCodePoint(rest);
+    const std::string_view bytes = text.substr(0, text.size() - rest.size());
+    if (point == '\n' || (point >= 0x20 && point < 0x7f) || point > 0x9f) {
+      shown += bytes;
+    } else {
+      for (const char c : bytes) {
+        const auto byte = static_cast<unsigned char>(c);
+        shown += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 0xf]};
+      }
+    }
+    text = rest;
+  }
+  return shown;
+}
+
 }  // namespace longreach

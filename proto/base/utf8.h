@@ -31,4 +31,7 @@ std::string ValidUtf8(std::string_view text);
 // Where the first of those bytes is; nothing: all is UTF-8.
 std::optional<size_t> FirstNotUtf8(std::string_view text);
 
+// `text` with \xNN for each byte that belongs to no character, and for those of control characters but the ends of lines: a terminal would obey them.
+std::string ForTerminal(std::string_view text);
+
 }  // namespace longreach

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "proto/base/status.h"
 #include "proto/base/text.h"
+#include "proto/base/utf8.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/encoding_name.h"
 #include "proto/catalog/packs.h"
@@ -235,7 +237,7 @@ void PrintPhases(const trainer::BenchResult& result) {
 }
 
 int Refuse(const absl::Status& status, int exit_code) {
-  fmt::print(stderr, "error: {}\n", std::string(status.message()));
+  fmt::print(stderr, "error: {}\n", ForTerminal(std::string(status.message())));
   return exit_code;
 }
 

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <system_error>
 
+#include "proto/base/file_to_read.h"
 #include "proto/base/text.h"
 
 namespace longreach::agent {
@@ -42,7 +42,7 @@ absl::Status WriteFileSynced(const std::filesystem::path& file, std::string_view
   std::filesystem::path beside = file;
   beside += ".new";
   {
-    const Descriptor out(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    const Descriptor out(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0600));  // A pipe without a reader would be waited for.
     if (out.get() < 0) return ErrnoStatus("write", beside);
     while (!bytes.empty()) {
       const ssize_t written = write(out.get(), bytes.data(), bytes.size());
@@ -59,32 +59,19 @@ absl::Status WriteFileSynced(const std::filesystem::path& file, std::string_view
   return absl::OkStatus();
 }
 
-namespace {
-
-// From where it stands to the end, or to the first error. Not by iterators: these let the buffer throw what the stream would note.
-std::string ReadRest(std::ifstream& in) {
-  std::string bytes;
-  char piece[64 << 10];
-  while (in.read(piece, sizeof(piece)) || in.gcount() > 0) bytes.append(piece, static_cast<size_t>(in.gcount()));
-  return bytes;
-}
-
-}  // namespace
-
-absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return absl::NotFoundError(fmt::format("cannot read {}", file.string()));
-  std::string bytes = ReadRest(in);
-  if (in.bad()) return absl::InternalError(fmt::format("cannot read {} to its end", file.string()));
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file, uint64_t most) {
+  ASSIGN_OR_RETURN(const FileToRead in, FileToRead::Open(file));
+  if (in.bytes() > most) return absl::DataLossError(fmt::format("{} has {} bytes, and at most {} are read here", file.string(), in.bytes(), most));
+  std::string bytes(static_cast<size_t>(in.bytes()), '\0');
+  RETURN_IF_ERROR(in.Read(0, bytes));
   return bytes;
 }
 
 std::string ReadTail(const std::filesystem::path& file, size_t bytes) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  if (!in) return "";
-  const std::streamoff size = in.tellg();
-  in.seekg(std::max<std::streamoff>(0, size - static_cast<std::streamoff>(bytes)));
-  return ReadRest(in);
+  const absl::StatusOr<FileToRead> in = FileToRead::Open(file);
+  if (!in.ok()) return "";
+  std::string tail(static_cast<size_t>(std::min<uint64_t>(in->bytes(), bytes)), '\0');
+  return in->Read(in->bytes() - tail.size(), tail).ok() ? tail : "";
 }
 
 std::string LastLineOf(const std::filesystem::path& log) {

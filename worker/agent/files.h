@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -14,10 +15,10 @@ namespace longreach::agent {
 // RESOURCE_EXHAUSTED when the disk is full, else INTERNAL, with the path.
 absl::Status WriteFileSynced(const std::filesystem::path& file, std::string_view bytes);
 
-// NOT_FOUND or INTERNAL with the path.
-absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file);
+// NOT_FOUND; DATA_LOSS with the path: it cannot be read, is no regular file (a pipe without a writer would be waited for), or has more than `most` bytes.
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file, uint64_t most = uint64_t{1} << 30);
 
-// The last bytes of a file; empty when it cannot be read.
+// The last bytes of a file; empty when it cannot be read, or is no regular one.
 std::string ReadTail(const std::filesystem::path& file, size_t bytes);
 
 // The last line of a log that is not blank, shortened to 300 bytes; empty when there is none, or no file.

@@ -16,9 +16,11 @@
 #include <functional>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
 
+#include "proto/base/utf8.h"
 #include "worker/agent/channels.h"
 #include "worker/agent/child.h"
 #include "worker/agent/log.h"
@@ -85,7 +87,7 @@ class Signals {
 };
 
 int CannotStart(const absl::Status& why) {
-  fmt::print(stderr, "error: {}\n", std::string(why.message()));
+  fmt::print(stderr, "error: {}\n", ForTerminal(std::string(why.message())));
   return 1;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,11 +12,15 @@
 #include <boost/uuid/uuid_io.hpp>
 #include <cerrno>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "proto/base/names.h"
 #include "proto/base/nearest_there.h"
 #include "proto/base/text.h"
 #include "worker/agent/file_cache.h"
@@ -25,32 +30,64 @@
 namespace longreach::agent {
 namespace {
 
+// Of what does not belong in a file, so many bytes are told.
+constexpr size_t kMostTold = 60;
+
+// A line that this folder keeps; nothing where there is no such file. A link to nowhere is none: whoever made it wanted what is not there.
+absl::StatusOr<std::optional<std::string>> ReadLine(const std::filesystem::path& file, std::string_view what_to_do) {
+  constexpr uint64_t kMostBytes = 4096;
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::symlink_status(file, error).type();
+  if (type == std::filesystem::file_type::not_found) return std::nullopt;
+  const absl::StatusOr<std::string> text = ReadFile(file, kMostBytes);
+  if (text.ok()) return std::string(Trim(*text));
+  const bool leads_nowhere = type == std::filesystem::file_type::symlink && absl::IsNotFound(text.status());
+  return absl::DataLossError(fmt::format("{}; {}", leads_nowhere ? fmt::format("{} is a link to nothing", file.string()) : std::string(text.status().message()), what_to_do));
+}
+
 absl::StatusOr<std::string> ReadOrDrawId(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) {
-    const std::string id = boost::uuids::to_string(boost::uuids::random_generator()());
-    RETURN_IF_ERROR(WriteFileSynced(file, id + "\n"));
-    return id;
+  constexpr std::string_view kWhatToDo = "remove the file to make this a new worker";
+  ASSIGN_OR_RETURN(const std::optional<std::string> id, ReadLine(file, kWhatToDo));
+  if (!id.has_value()) {
+    const std::string drawn = boost::uuids::to_string(boost::uuids::random_generator()());
+    RETURN_IF_ERROR(WriteFileSynced(file, drawn + "\n"));
+    return drawn;
   }
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
-  const std::string id(Trim(text));
   try {
-    boost::uuids::string_generator()(id);
+    boost::uuids::string_generator()(*id);
   } catch (const std::runtime_error&) {
-    return absl::DataLossError(fmt::format("{} holds no UUID but '{}'; remove the file to make this a new worker",
-                                           file.string(), id.substr(0, 60)));
+    return absl::DataLossError(fmt::format("{} holds no UUID but '{}'; {}", file.string(), id->substr(0, kMostTold), kWhatToDo));
   }
-  return id;
+  return *id;
 }
 
 absl::StatusOr<uint64_t> NextIncarnation(const std::filesystem::path& file, WallTime now) {
+  constexpr std::string_view kWhatToDo = "remove the file, and the time of now is taken";
   int64_t incarnation = std::max<int64_t>(1, now.time_since_epoch().count());
-  if (std::filesystem::exists(file)) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
-    const std::optional<int64_t> last = ParseInteger(Trim(text));
-    if (last.has_value()) incarnation = std::max(incarnation, *last + 1);
-  }
+  ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadLine(file, kWhatToDo));
+  const std::optional<int64_t> last = text.has_value() ? ParseInteger(*text) : std::nullopt;
+  if (last == std::numeric_limits<int64_t>::max()) return absl::DataLossError(fmt::format("{} holds {}, and none comes after that; {}", file.string(), *last, kWhatToDo));
+  if (last.has_value()) incarnation = std::max(incarnation, *last + 1);
   RETURN_IF_ERROR(WriteFileSynced(file, fmt::format("{}\n", incarnation)));
   return static_cast<uint64_t>(incarnation);
+}
+
+// Which store the folder's reports are of; empty: not known.
+absl::StatusOr<std::string> ReadStore(const std::filesystem::path& file) {
+  constexpr std::string_view kWhatToDo = "remove the file if all that waits here is for the scheduler that this worker calls";
+  ASSIGN_OR_RETURN(const std::optional<std::string> store, ReadLine(file, kWhatToDo));
+  // Each call names it, and one that is no text would be refused without a word of this file.
+  if (!store.has_value() || store->empty() || IsOfNameCharacters(*store)) return store.value_or("");
+  return absl::DataLossError(fmt::format("{} holds no store's id but '{}'; {}", file.string(), store->substr(0, kMostTold), kWhatToDo));
+}
+
+absl::StatusOr<int> OpenLock(const std::filesystem::path& file) {
+  const int lock = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+  if (lock < 0) return absl::InternalError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+  struct stat found {};
+  if (fstat(lock, &found) == 0 && S_ISREG(found.st_mode)) return lock;
+  close(lock);
+  return absl::DataLossError(fmt::format("{} is not a regular file; remove it", file.string()));
 }
 
 bool LockWithin(int file, std::chrono::milliseconds patience) {
@@ -69,11 +106,7 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
   StateFolder state;
   state.folder_ = folder;
   RETURN_IF_ERROR(MakeFolder(folder));
-  const std::filesystem::path lock = folder / "lock";
-  state.lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (state.lock_ < 0) {
-    return absl::InternalError(fmt::format("cannot write {}: {}", lock.string(), std::strerror(errno)));
-  }
+  ASSIGN_OR_RETURN(state.lock_, OpenLock(folder / "lock"));
   if (!LockWithin(state.lock_, patience)) {
     return absl::FailedPreconditionError(fmt::format(
         "the state folder {} is in use by another worker; give each worker its own with --state", folder.string()));
@@ -88,10 +121,7 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
   const bool is_full = incarnation.status().code() == absl::StatusCode::kResourceExhausted;
   if (is_full && FileCache(state.cache()).MakeRoom()) incarnation = NextIncarnation(folder / "incarnation", now);
   ASSIGN_OR_RETURN(state.incarnation_, std::move(incarnation));
-  if (const std::filesystem::path file = folder / "store"; std::filesystem::exists(file)) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
-    state.store_ = Trim(text);
-  }
+  ASSIGN_OR_RETURN(state.store_, ReadStore(folder / "store"));
   return state;
 }
 

@@ -25,7 +25,8 @@ class StateFolder {
   // Makes the folder when it is not there, takes its lock, and draws the incarnation: the time in microseconds, but always
   // above the last one, because clocks are set back. Removes what earlier
   // attempts left, but for results and checkpoints (RemoveUnfinished()).
-  // FAILED_PRECONDITION: another worker holds it, and goes on to for so long. DATA_LOSS: the id in it is no UUID. INTERNAL: cannot be written.
+  // FAILED_PRECONDITION: another worker holds it, and goes on to for so long. DATA_LOSS: the id in it is no UUID, the store's none, or one of its files is
+  // something else (a pipe, a folder, a link to nothing). INTERNAL: cannot be written.
   static absl::StatusOr<StateFolder> Open(const std::filesystem::path& folder, WallTime now, std::chrono::milliseconds patience = {});
 
   // What Open() would refuse of the place: something else than a folder, or one that may not be written. Nothing is changed, and whether another worker holds it is

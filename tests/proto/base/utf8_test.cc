@@ -41,5 +41,14 @@ TEST(ValidUtf8Test, KeepsWhatIsTextAndReplacesTheRest) {
   EXPECT_EQ(ValidUtf8("\xf4\x90\x80\x80"), mark + mark + mark + mark);
 }
 
+TEST(ForTerminalTest, ShowsWhatATerminalWouldObeyAndKeepsTextAndItsLines) {
+  const std::string kept = "two\nlines, \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80 ~";
+  EXPECT_EQ(ForTerminal(kept), kept);
+  EXPECT_EQ(ForTerminal("\x1b[31m\r\t\x7f"), "\\x1b[31m\\x0d\\x09\\x7f");
+  EXPECT_EQ(ForTerminal(std::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(ForTerminal("\xc2\x9b!\xc2\xa0"), "\\xc2\\x9b!\xc2\xa0") << "an escape sequence may begin with U+009B alone";
+  EXPECT_EQ(ForTerminal("\x9b!\xff"), "\\x9b!\\xff") << "and, where a terminal does not know UTF-8, with that byte";
+}
+
 }  // namespace
 }  // namespace longreach

@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <fstream>
 #include <future>
+#include <string>
+#include <string_view>
 
 #include "tests/support/temporary_folder.h"
 
@@ -85,6 +88,66 @@ TEST(StateFolderTest, RefusesAnIdentityThatIsNone) {
   const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
 
   EXPECT_EQ(state.status().code(), absl::StatusCode::kDataLoss) << state.status();
+}
+
+// What is no file is refused at once: nothing is waited for, and nothing is put in its place.
+TEST(StateFolderTest, RefusesWhatIsNoFileAndSaysWhichItIs) {
+  for (const char* name : {"lock", "id", "incarnation", "store"}) {
+    for (const std::string_view what : {"pipe", "device", "folder", "link to nowhere", "link to itself"}) {
+      testing::TemporaryFolder folder;
+      const std::filesystem::path file = folder.path() / name;
+      if (what == "pipe") {
+        ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+      }
+      if (what == "device") std::filesystem::create_symlink("/dev/zero", file);
+      if (what == "folder") std::filesystem::create_directory(file);
+      if (what == "link to nowhere") std::filesystem::create_symlink(folder.path() / "nowhere" / "at all", file);
+      if (what == "link to itself") std::filesystem::create_symlink(file, file);
+
+      const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
+
+      ASSERT_FALSE(state.ok()) << name << " is a " << what;
+      EXPECT_THAT(std::string(state.status().message()), HasSubstr(file.string())) << what;
+      const std::filesystem::file_status after = std::filesystem::symlink_status(file);
+      EXPECT_TRUE(std::filesystem::exists(after) && !std::filesystem::is_regular_file(after)) << name << " is a " << what << " as before";
+    }
+  }
+}
+
+// A pipe where a new content is written beside the old one.
+TEST(StateFolderTest, APipeBesideAFileIsNotWaitedFor) {
+  testing::TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder.path() / "id.new").c_str(), 0600), 0);
+
+  const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
+
+  EXPECT_THAT(std::string(state.status().message()), HasSubstr("id.new")) << state.status();
+}
+
+TEST(StateFolderTest, RefusesAStoreThatIsNone) {
+  testing::TemporaryFolder folder;
+  std::ofstream(folder.path() / "store") << "\x1b[31m\xff\n";
+
+  EXPECT_EQ(StateFolder::Open(folder.path(), At(1)).status().code(), absl::StatusCode::kDataLoss);
+  std::ofstream(folder.path() / "store") << "0123456789abcdef\n";
+
+  const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->store(), "0123456789abcdef");
+}
+
+TEST(StateFolderTest, RefusesAnIncarnationThatNoneComesAfterAndAFileThatIsNoLine) {
+  testing::TemporaryFolder folder;
+  std::ofstream(folder.path() / "incarnation") << "9223372036854775807\n";
+  EXPECT_THAT(std::string(StateFolder::Open(folder.path(), At(1)).status().message()), HasSubstr("9223372036854775807"));
+
+  std::filesystem::resize_file(folder.path() / "incarnation", uint64_t{1} << 33);
+  EXPECT_EQ(StateFolder::Open(folder.path(), At(1)).status().code(), absl::StatusCode::kDataLoss) << "it is not read";
+
+  std::ofstream(folder.path() / "incarnation") << "9223372036854775806\n";
+  const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->incarnation(), 9223372036854775807u);
 }
 
 TEST(StateFolderTest, LetsGoOfWhatItKeptForLaterWhenTheDiskIsFull) {
