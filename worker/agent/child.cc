@@ -57,7 +57,7 @@ void TieToAgent(int trainers) {
 class AttemptLog {
  public:
   AttemptLog(const std::string& file, bool alone)
-      : fd_(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)), saved_(alone && fd_ >= 0 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0) : -1) {
+      : fd_(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600)), saved_(alone && fd_ >= 0 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0) : -1) {
     if (saved_ >= 0) Redirect(fd_);
   }
   ~AttemptLog() {

@@ -89,14 +89,17 @@ class Pipes {
 };
 
 absl::StatusOr<pid_t> Spawn(const TrainerProcesses::Options& options, const std::filesystem::path& log, const Pipes& pipes) {
+  // Not by the child: an error names the file here, and posix_spawn() would wait for a child that waits for a pipe's reader.
+  const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+  if (output < 0) return absl::UnavailableError(fmt::format("cannot write {}, where the trainer's output goes: {}", log.string(), std::strerror(errno)));
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);  // First: its number may be one of those that the child's pipes get.
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   for (size_t i = 0; i < pipes.size(); ++i) posix_spawn_file_actions_adddup2(&actions, pipes.of_child(i), kChildPipe + static_cast<int>(i));
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   sigset_t blocked;  // Until the child ignores them.
   sigemptyset(&blocked);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&blocked, signal);
@@ -112,6 +115,7 @@ absl::StatusOr<pid_t> Spawn(const TrainerProcesses::Options& options, const std:
   const int error = posix_spawn(&pid, options.binary.c_str(), &actions, &attributes, Pointers(arguments).data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
+  close(output);
   if (error != 0) return absl::UnavailableError(fmt::format("cannot start the trainer {}: {}", options.binary.string(), std::strerror(error)));
   return pid;
 }

@@ -1,6 +1,7 @@
 #include "worker/agent/log_part.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <string>
@@ -50,6 +51,12 @@ TEST_F(LogPartTest, HasNoTextWhereTheLogGoesNoFurtherIsShorterOrNotThere) {
     EXPECT_EQ(part.from(), from);
     EXPECT_EQ(part.text(), "") << from;
   }
+}
+
+TEST_F(LogPartTest, HasNoTextWhereTheLogIsAPipeThatNobodyWritesInto) {
+  ASSERT_EQ(::mkfifo(log().c_str(), 0600), 0);
+
+  EXPECT_EQ(ReadLogPart(log(), 0).text(), "");
 }
 
 TEST_F(LogPartTest, IsOfBytesThatNeedNotBeText) {

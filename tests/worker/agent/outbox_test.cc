@@ -1,6 +1,7 @@
 #include "worker/agent/outbox.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -68,6 +69,7 @@ TEST(OutboxTest, PutsAsideWhatIsNoReportAndKeepsTheRest) {
   std::ofstream(folder.path() / "5.pb") << ReportOf(6).SerializeAsString();  // Another attempt's.
   std::ofstream(folder.path() / "from-9.pb") << ReportOf(9).SerializeAsString();
   std::filesystem::create_directory(folder.path() / "10.pb");  // Cannot be read at all.
+  ASSERT_EQ(::mkfifo((folder.path() / "11.pb").c_str(), 0600), 0);  // Nobody writes into it.
   std::ofstream(folder.path() / "8.pb.new") << "a write that never ended";
 
   absl::StatusOr<Outbox> outbox = Outbox::Open(folder.path());
@@ -80,6 +82,7 @@ TEST(OutboxTest, PutsAsideWhatIsNoReportAndKeepsTheRest) {
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "5.pb.unreadable"));
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "from-9.pb.unreadable"));
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "10.pb.unreadable"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "11.pb.unreadable"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,6 +117,27 @@ TEST_F(WorkerProcessTest, ASignalBeforeItsTrainerIsReadyEndsIt) {
     EXPECT_EQ(worker->Wait(), 0) << worker->Errors();
     EXPECT_THAT(worker->Errors(), HasSubstr("left"));
   }
+}
+
+TEST_F(WorkerProcessTest, WhatItsFolderHoldsInPlaceOfAnIdentityIsShownAndNotObeyed) {
+  std::filesystem::create_directory(folder_.path() / "worker");
+  std::ofstream(folder_.path() / "worker" / "id") << "\x1b[31mred\x9b" << "0m\n";
+
+  const std::unique_ptr<WorkerProcess> worker = Start();
+
+  EXPECT_EQ(worker->Wait(), 1);
+  EXPECT_THAT(worker->Errors(), HasSubstr("holds no UUID but '\\x1b[31mred\\x9b0m'; "));
+}
+
+TEST_F(WorkerProcessTest, ATrainersLogThatIsAPipeIsNotWaitedFor) {
+  std::filesystem::create_directory(folder_.path() / "worker");
+  const std::filesystem::path log = folder_.path() / "worker" / "trainer.log";
+  ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
+
+  const std::unique_ptr<WorkerProcess> worker = Start();
+
+  EXPECT_EQ(worker->Wait(), 1);
+  EXPECT_THAT(worker->Errors(), HasSubstr("cannot write " + log.string()));
 }
 
 TEST_F(WorkerProcessTest, GivesBackAndExitsWithZeroAtSigterm) {
