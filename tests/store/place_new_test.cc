@@ -1,7 +1,10 @@
 // A finished file gets a name that nobody has, on any file system.
 #include "store/place_new.h"
 
+#include <gmock/gmock.h>
+
 #include <cerrno>
+#include <cstdio>
 #include <string>
 
 #include "tests/store/fixture.h"
@@ -21,13 +24,23 @@ int NoSuchRename(const char*, const char*) {
   return -1;
 }
 
-// A file system with links, one without, and one that cannot rename to a new name either.
-enum class Has { kLinks, kRename, kNeither };
+// A file system with links, one without, one that cannot rename to a new name either, and one that has no symbolic links besides.
+enum class Has { kLinks, kRename, kSymbolicLinks, kNothing };
+
+// What is found under the name before the last step, with which a kill may come.
+std::string found_before_renaming;
+
+int LookAndRename(const char* made, const char* target) {
+  found_before_renaming = ReadWhole(target);
+  return std::rename(made, target);
+}
 
 PlacingCalls CallsWith(Has what) {
   PlacingCalls calls = SystemCalls();
   if (what != Has::kLinks) calls.link = NoLinksHere;
-  if (what == Has::kNeither) calls.rename_to_new = NoSuchRename;
+  if (what == Has::kSymbolicLinks || what == Has::kNothing) calls.rename_to_new = NoSuchRename;
+  if (what == Has::kNothing) calls.symbolic_link = NoLinksHere;
+  calls.rename = LookAndRename;
   return calls;
 }
 
@@ -46,6 +59,7 @@ TEST_P(PlaceNewTest, ThereIsOneFileThenWithThatName) {
   EXPECT_EQ(PlaceNew(folder_ / "made", folder_ / "copy.db", CallsWith(GetParam())), 0);
 
   EXPECT_EQ(ReadWhole(folder_ / "copy.db"), "a copy");
+  EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(folder_ / "copy.db")));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "made"));
 }
 
@@ -58,21 +72,36 @@ TEST_P(PlaceNewTest, WhatIsThereIsLeftAlone) {
   EXPECT_EQ(ReadWhole(folder_ / "made"), "a copy");
 }
 
-INSTANTIATE_TEST_SUITE_P(WithLinksAndWithout, PlaceNewTest, ::testing::Values(Has::kLinks, Has::kRename, Has::kNeither));
+INSTANTIATE_TEST_SUITE_P(WithLinksAndWithout, PlaceNewTest, ::testing::Values(Has::kLinks, Has::kRename, Has::kSymbolicLinks, Has::kNothing));
 
 TEST_P(PlaceNewTest, AnErrorLeavesNoFile) {
   std::filesystem::remove(folder_ / "made");
 
   EXPECT_EQ(PlaceNew(folder_ / "made", folder_ / "copy.db", CallsWith(GetParam())), ENOENT);
 
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "copy.db")) << "the name is given back";
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(folder_ / "copy.db"))) << "the name is given back";
+}
+
+TEST(PlaceNewKillTest, AKillBeforeTheLastStepLeavesAllOfTheFileUnderItsNameOrWhatSaysThatItIsNotThat) {
+  const TemporaryFolder folder;
+  WriteFile(folder / "made", "a copy");
+  found_before_renaming.clear();
+  ASSERT_EQ(PlaceNew(folder / "made", folder / "copy.db", CallsWith(Has::kSymbolicLinks)), 0);
+  EXPECT_EQ(found_before_renaming, "a copy");
+
+  WriteFile(folder / "made", "another copy");
+  found_before_renaming.clear();
+  ASSERT_EQ(PlaceNew(folder / "made", folder / "another.db", CallsWith(Has::kNothing)), 0);
+  EXPECT_THAT(found_before_renaming, ::testing::StartsWith("Not the copy"));
 }
 
 TEST(PlaceNewErrorTest, WhatIsNoMatterOfTheFileSystemIsNotTriedAnotherWay) {
   const TemporaryFolder folder;
   WriteFile(folder / "made", "a copy");
+  PlacingCalls full = SystemCalls();
+  full.link = FullDisk;
 
-  EXPECT_EQ(PlaceNew(folder / "made", folder / "copy.db", {.link = FullDisk, .rename_to_new = SystemCalls().rename_to_new}), ENOSPC);
+  EXPECT_EQ(PlaceNew(folder / "made", folder / "copy.db", full), ENOSPC);
 
   EXPECT_FALSE(std::filesystem::exists(folder / "copy.db"));
   EXPECT_EQ(ReadWhole(folder / "made"), "a copy");
