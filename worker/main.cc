@@ -10,6 +10,7 @@
 #include "proto/manual/man_page.h"
 #include "worker/agent/child.h"
 #include "worker/bench_command.h"
+#include "worker/data/bus_error.h"
 #include "worker/data_command.h"
 #include "worker/devices_command.h"
 #include "worker/export_command.h"
@@ -60,6 +61,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "error: %s\n  '%s --help' shows how it is used\n", longreach::WordsOfParser(error.what()).c_str(), path.c_str());
     return kUsage;
   }
+  longreach::data::TellBusErrors();
   if (*child) return longreach::agent::RunTrainerChild(
       {.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin, .trainers = child_trainers, .hang_floor_s = child_hang_floor_s});
   if (data.chosen()) return AfterAnswer(data.Run());

@@ -118,6 +118,7 @@ int RunCommand::Run() const {
   options.verify_data = [verified](const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read) {
     return VerifyAndSay(*verified, data_set, stop, read);
   };
+  options.doubt_data = [verified](const std::string& data_set) { verified->Doubt(data_set); };
   options.binary = agent::OwnBinary();
   return agent::RunWorker(options, until_stdin_closes_);
 }

@@ -129,6 +129,25 @@ def test_a_data_set_is_read_once_for_all_jobs_and_again_when_its_file_was_touche
     assert CHANGED in jobs(home, scheduler)[0]["failure"] and reads_of(worker) == 2, worker.log()
 
 
+def test_a_file_that_is_cut_off_while_a_job_reads_it_is_named(home):
+    import_words(home, "data")
+    scheduler = Scheduler(home)
+    worker = Worker(home, scheduler, "--data-folder", "data", "--checkpoint-every-s", "0.1")
+    long = [word.replace("training.steps=2", "training.steps=100000000") for word in settings("seed=0")]
+    assert run_cli(home, "submit", "table-1", *long, scheduler=scheduler).code == 0
+    until(lambda: query(scheduler.store, "SELECT 1 FROM artifacts WHERE kind = 'checkpoint' AND step > 0"), "the job is in the middle of its training")
+
+    os.truncate(home.path / "data/words/corpus.bin", 0)
+
+    until(lambda: jobs(home, scheduler)[0]["failures"], "the trainer ends")
+    ended = run_cli(home, "explain", jobs(home, scheduler)[0]["id"], scheduler=scheduler).out
+    assert "killed by SIGBUS; the log ends with: a file was cut off while it was read, or its disk gives nothing of it: " in ended and "data/words/corpus.bin" in ended, ended
+    # The worker lets go of the data set, and the job waits for another one.
+    until(lambda: "a data set is not announced: words: " in worker.log(), "the worker says that it lets go of the data set")
+    until(lambda: [one["name"] for one in workers(home, scheduler)[0]["damaged_data_sets"]] == ["words"], "and tells its scheduler")
+    assert jobs(home, scheduler)[0]["state"] == "queued"
+
+
 def test_a_run_on_a_damaged_data_set_ends_and_says_so(home):
     import_words(home, "data")
     flip_a_bit(home.path / "data/words/corpus.bin")

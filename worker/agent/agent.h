@@ -65,6 +65,8 @@ struct AgentOptions {
   // Sees that one of them has the bytes of its import, before a job that reads it begins, and returns its stamp, which the trainer is told; `read` counts the bytes that are read for that. Called on
   // a thread of its own, one call at a time. UNAVAILABLE: it was found damaged by an earlier call; CANCELLED: `stop` asked; others: it cannot be used. May be left out.
   std::function<absl::StatusOr<std::string>(const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read)> verify_data{};
+  // What was found of one holds no longer: a trainer that reads it was ended by a file that gives no bytes. May be left out.
+  std::function<void(const std::string& data_set)> doubt_data{};
   std::filesystem::path binary;   // longreach-worker, for the trainer child.
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
@@ -187,6 +189,8 @@ class Agent {
   // `stamps`: of all data sets of the lease.
   void OnVerified(const AttemptPtr& attempt, const absl::StatusOr<std::vector<std::string>>& stamps);
   void WatchVerifying();
+  // The data sets that a trainer read when it got no bytes of a file are read anew before the next job of them begins.
+  void DoubtDataOf(const AttemptPtr& attempt);
   void OnVerifyingHung();
 
   // Runs `work` on a thread of the pool, then `then` with its result on the io_context's thread.

@@ -60,6 +60,11 @@ void Agent::OnVerified(const AttemptPtr& attempt, const absl::StatusOr<std::vect
   TryStart();
 }
 
+void Agent::DoubtDataOf(const AttemptPtr& attempt) {
+  if (!options_.doubt_data) return;
+  for (const std::string& name : DataSetsNamedBy(attempt->lease)) options_.doubt_data(name);
+}
+
 // A disk that gives nothing would keep the jobs from other workers for ever, as their leases are renewed meanwhile.
 void Agent::WatchVerifying() {
   data_timer_.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(data_watch_.period_s())));

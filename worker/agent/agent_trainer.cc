@@ -34,6 +34,7 @@ void Agent::MakeSlots() {
                                 const v1::CheckpointWritten& written) { OnCheckpointWritten(attempt, written); },
         .on_finished = [this](const AttemptPtr& attempt, const v1::PackFinished& finished) { OnFinished(attempt, finished); },
         .on_failed = [this](const AttemptPtr& attempt, const std::string& detail) { Fail(attempt, detail); },
+        .on_bus_error = [this](const AttemptPtr& attempt) { DoubtDataOf(attempt); },
         // What happened had nothing to do with it, and counts against nobody.
         .on_interrupted = [this](const AttemptPtr& attempt,
                                  const std::string& detail) { GiveUp(attempt, v1::AttemptReport::OUTCOME_GIVEN_BACK, detail); },

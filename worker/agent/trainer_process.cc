@@ -283,7 +283,7 @@ class TrainerProcess : public std::enable_shared_from_this<TrainerProcess> {
     for (int trainer = 0; trainer < std::ssize(lines_); ++trainer) {
       const std::shared_ptr<const Handlers> handlers = std::exchange(LineOf(trainer).handlers, nullptr);
       if (handlers == nullptr) continue;
-      handlers->on_exit({.how = why_.empty() ? how_ : why_, .of_another = OfAnother(trainer), .last_line = last_line});
+      handlers->on_exit({.how = why_.empty() ? how_ : why_, .of_another = OfAnother(trainer), .bus_error = bus_error_, .last_line = last_line});
     }
     while (!waiting_.empty()) {  // Who is told may have others not be.
       const std::function<void()> gone = std::move(waiting_.front().second);
@@ -300,6 +300,7 @@ class TrainerProcess : public std::enable_shared_from_this<TrainerProcess> {
     if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
     pid_ = -1;
     how_ = HowItEnded(status);
+    bus_error_ = WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS;
     return true;
   }
 
@@ -324,6 +325,7 @@ class TrainerProcess : public std::enable_shared_from_this<TrainerProcess> {
   bool closed_ = false;     // Nobody is to be.
   std::chrono::milliseconds waited_{0};
   std::string how_;         // It ended.
+  bool bus_error_ = false;
   std::string why_;         // It was made to end.
   std::optional<int> culprit_;  // The trainer with which its end began, where that is known.
   std::vector<std::pair<int, std::function<void()>>> waiting_;  // Who wants to be told of the end, with the trainer.

@@ -190,6 +190,7 @@ void TrainerSlot::OnExit(const Trainer::Exit& exit) {
   Restart(how);
   if (attempt == nullptr) return;
   if (exit.of_another) return handlers_.on_interrupted(attempt, Interrupted(how));
+  if (exit.bus_error) handlers_.on_bus_error(attempt);
   const std::string last = LastLineOf(attempt->folder / "log");
   // Where several share a process, what it has printed is in its own log.
   const std::string printed = options_.trainers->share() ? exit.last_line : "";

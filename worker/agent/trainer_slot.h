@@ -47,6 +47,8 @@ class TrainerSlot {
     std::function<void(const AttemptPtr&, const v1::PackFinished&)> on_finished;
     // The attempt is out of the slot: refused by the child, or lost with it. The text is one line.
     std::function<void(const AttemptPtr&, const std::string& detail)> on_failed;
+    // Before on_failed: a file that the process had mapped gave no bytes.
+    std::function<void(const AttemptPtr&)> on_bus_error;
     // The attempt is out of the slot, lost with the process for another's reason.
     std::function<void(const AttemptPtr&, const std::string& detail)> on_interrupted;
     // The trainer has left an attempt that was abandoned, and the slot is free.

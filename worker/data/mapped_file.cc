@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "worker/data/bus_error.h"
 #include "worker/data/files.h"
 
 namespace longreach::data {
@@ -29,6 +30,7 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& file) {
   if (data == MAP_FAILED) return SystemError("map", file, errno);
   mapped.data_ = static_cast<const uint8_t*>(data);
   mapped.size_ = static_cast<size_t>(status.st_size);
+  NoteMapped(mapped.bytes(), file);
   return mapped;
 }
 
@@ -42,7 +44,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
+  if (data_ == nullptr) return;
+  NoteUnmapped(data_);
+  munmap(const_cast<uint8_t*>(data_), size_);
 }
 
 }  // namespace longreach::data

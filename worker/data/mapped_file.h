@@ -10,7 +10,8 @@
 
 namespace longreach::data {
 
-// Stays valid when the file is renamed or removed; a file of a data set is never written once it has its name.
+// Stays valid when the file is renamed or removed; a file of a data set is never written once it has its name. One that is cut off all the same ends the process where it is
+// read (bus_error.h): so files that a user names, which others may be writing, are read instead.
 class MappedFile {
  public:
   // NOT_FOUND, PERMISSION_DENIED or DATA_LOSS with the path.

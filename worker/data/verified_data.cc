@@ -36,6 +36,12 @@ absl::Status VerifiedData::Refuse(const std::string& name, Found found) {
   return why;
 }
 
+void VerifiedData::Doubt(const std::string& name) {
+  auto found = found_.Lock();
+  const auto one = found->find(name);
+  if (one != found->end() && one->second.status.ok()) found->erase(one);
+}
+
 std::string VerifiedData::WhyRefused(const std::string& name) {
   auto found = found_.Lock();
   const auto one = found->find(name);

@@ -40,6 +40,9 @@ class VerifiedData {
   // CANCELLED: `stop` asked.
   absl::StatusOr<Verified> Verify(const std::string& name, const std::stop_token& stop, std::atomic<int64_t>& read);
 
+  // What was found whole is so no longer: the next Verify() reads it all, whatever its stamp.
+  void Doubt(const std::string& name);
+
   // The error that the last Verify() has ended with, while no Look() since has found anything else there; empty: there is none.
   std::string WhyRefused(const std::string& name);
 

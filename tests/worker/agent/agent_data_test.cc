@@ -1,6 +1,7 @@
 // That the agent begins a job only when its data sets were found whole, and what becomes of it otherwise.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -18,6 +19,7 @@ namespace longreach::agent {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Seen = FakeScheduler::Seen;
 
@@ -88,6 +90,28 @@ TEST_F(AgentDataTest, TheAttemptThatFindsDamageFailsAndWhatComesAfterItIsGivenBa
   EXPECT_EQ(finder.detail(), "words/corpus.bin: its bytes have changed");
   EXPECT_EQ(later.outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
   EXPECT_EQ(later.detail(), "not begun: words/corpus.bin: its bytes have changed");
+  ExpectItStillWorks(9);
+}
+
+TEST_F(AgentDataTest, WhatATrainerReadThatGotNoBytesOfAFileIsDoubted) {
+  Synchronized<std::vector<std::string>> doubted;
+  AgentOptions options = Options();
+  options.doubt_data = [&](const std::string& data_set) { doubted.Lock()->push_back(data_set); };
+  AgentUnderTest agent(options);
+  const auto end_by = [&](uint64_t attempt, int signal) {
+    v1::Lease lease = LeaseOf(attempt, kEndless);
+    lease.mutable_data()->set_name("words");
+    scheduler_.Offer(lease);
+    scheduler_.WaitForStep(attempt, 1);
+    kill(agent.TrainerPid(), signal);
+    return scheduler_.WaitForReport(attempt).detail();
+  };
+
+  EXPECT_THAT(end_by(7, SIGKILL), HasSubstr("SIGKILL"));
+  EXPECT_THAT(*doubted.Lock(), IsEmpty()) << "that has nothing to do with files";
+  EXPECT_THAT(end_by(8, SIGBUS), HasSubstr("SIGBUS"));
+
+  EXPECT_THAT(*doubted.Lock(), ElementsAre("words"));
   ExpectItStillWorks(9);
 }
 

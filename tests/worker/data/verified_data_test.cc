@@ -84,6 +84,31 @@ TEST_F(VerifiedDataTest, ADataSetIsReadOnceAndAgainWhenItsFilesAreOthers) {
   EXPECT_EQ(Verify(of_another_process, "ten").value_or(-1), 10);
 }
 
+TEST_F(VerifiedDataTest, WhatIsDoubtedIsReadAgainWithTheSameStamp) {
+  Publish("ten");
+  Publish("nine");
+  VerifiedData verified(data_);
+  EXPECT_EQ(Verify(verified, "ten").value_or(-1), 10);
+  EXPECT_EQ(Verify(verified, "nine").value_or(-1), 10);
+
+  verified.Doubt("ten");
+  verified.Doubt("one that nobody has asked for");
+
+  EXPECT_EQ(Verify(verified, "ten").value_or(-1), 10);
+  EXPECT_EQ(Verify(verified, "nine").value_or(-1), 0);
+}
+
+TEST_F(VerifiedDataTest, WhatIsRefusedStaysSoWhenItIsDoubted) {
+  Publish("ten");
+  Damage("ten");
+  VerifiedData verified(data_);
+  EXPECT_EQ(Verify(verified, "ten").status().code(), absl::StatusCode::kDataLoss);
+
+  verified.Doubt("ten");
+
+  EXPECT_EQ(Verify(verified, "ten").status().code(), absl::StatusCode::kUnavailable);
+}
+
 TEST_F(VerifiedDataTest, DamageThatNoTimeTellsIsFoundAndTheDataSetIsNotAnnounced) {
   Publish("nine");
   Publish("ten");
