@@ -3,17 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
+#include "proto/base/file_to_read.h"
 #include "proto/base/json_reason.h"
 #include "proto/base/utf8.h"
-#include "worker/data/mapped_file.h"
+#include "worker/data/line_reader.h"
 
 namespace longreach::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Bytes of a file that are in memory at once: of a line, or of a text that is all of it. Many times what a tokenizer takes as one text, as JSON may write a character as six.
+constexpr size_t kMostAtOnce = size_t{256} << 20;
 
 bool EndsWithAny(const fs::path& file, std::initializer_list<std::string_view> endings) {
   const std::string name = file.filename().string();
@@ -31,12 +36,17 @@ absl::Status CheckReadable(const fs::path& file) {
   return absl::OkStatus();
 }
 
-absl::Status VisitLines(const fs::path& file, std::string_view bytes, const std::string& field, const DocumentVisitor& visitor) {
-  size_t at = 0;
-  for (int64_t line = 1; at < bytes.size(); ++line) {
-    const size_t end = std::min(bytes.find('\n', at), bytes.size());
-    const std::string_view text = bytes.substr(at, end - at);
-    const std::string where = fmt::format("{}:{}", file.string(), line);
+absl::Status VisitLines(const fs::path& file, LineReader lines, const std::string& field, const DocumentVisitor& visitor) {
+  int64_t before = 0;
+  for (int64_t number = 1;; ++number) {
+    const std::string where = fmt::format("{}:{}", file.string(), number);
+    const absl::StatusOr<std::optional<std::string_view>> line = lines.Next();
+    if (absl::IsResourceExhausted(line.status())) {
+      return absl::DataLossError(fmt::format("{}: {}; there must be a JSON object of its own in each", where, std::string(line.status().message())));
+    }
+    RETURN_IF_ERROR(line.status());
+    if (!line->has_value()) return absl::OkStatus();
+    const std::string_view text = **line;
     if (text.find_first_not_of(" \t\r") != std::string_view::npos) {
       const nlohmann::json object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
       if (!object.is_object()) {
@@ -48,10 +58,28 @@ absl::Status VisitLines(const fs::path& file, std::string_view bytes, const std:
       }
       RETURN_IF_ERROR(visitor.on_text(found->get_ref<const std::string&>(), where));
     }
-    visitor.on_bytes(static_cast<int64_t>(std::min(end + 1, bytes.size()) - at));
-    at = end + 1;
+    visitor.on_bytes(lines.given() - before);
+    before = lines.given();
   }
-  return absl::OkStatus();
+}
+
+// A text that is all of a file.
+absl::Status VisitText(const fs::path& file, const FileToRead& in, std::string_view head, const DocumentVisitor& visitor) {
+  if (head.find('\0') != std::string_view::npos) {
+    return absl::InvalidArgumentError(fmt::format("{} is no text: it has a zero byte; leave it out", file.string()));
+  }
+  if (in.bytes() > kMostAtOnce) {
+    return absl::InvalidArgumentError(fmt::format("{} would be one text of {} bytes, and one has at most {}; write its texts as JSON lines ({{\"text\": ...}})", file.string(),
+                                                  in.bytes(), kMostAtOnce));
+  }
+  std::string text(static_cast<size_t>(in.bytes()), '\0');
+  RETURN_IF_ERROR(in.Read(0, text));
+  // A tokenizer would take each such byte for an unknown character, and nobody would see it.
+  if (const std::optional<size_t> at = FirstNotUtf8(text)) {
+    return absl::InvalidArgumentError(fmt::format("{} is not UTF-8: the byte 0x{:02x} at offset {} belongs to no character; convert it (iconv -f LATIN1 -t UTF-8), or "
+                                                  "leave it out", file.string(), static_cast<unsigned char>(text[*at]), *at));
+  }
+  return visitor.on_text(text, file.string());
 }
 
 }  // namespace
@@ -65,24 +93,17 @@ absl::StatusOr<SourceFiles> DocumentFiles(const std::vector<fs::path>& sources) 
 }
 
 absl::Status VisitDocuments(const fs::path& file, const std::string& text_field, const DocumentVisitor& visitor) {
-  ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(file));
-  const std::string_view bytes(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
-  if (EndsWithAny(file, {".jsonl", ".ndjson", ".json"})) return VisitLines(file, bytes, text_field, visitor);
-  if (bytes.starts_with(kPackedMagic)) {
+  ASSIGN_OR_RETURN(FileToRead in, FileToRead::Open(file));
+  if (EndsWithAny(file, {".jsonl", ".ndjson", ".json"})) return VisitLines(file, LineReader(std::move(in), kMostAtOnce), text_field, visitor);
+  std::string head(static_cast<size_t>(std::min<uint64_t>(in.bytes(), kTextHead)), '\0');
+  RETURN_IF_ERROR(in.Read(0, head));
+  if (head.starts_with(kPackedMagic)) {
     ASSIGN_OR_RETURN(const PackedTokens packed, PackedTokens::Open(file));
     RETURN_IF_ERROR(visitor.on_packed(packed, file.string()));
   } else {
-    if (bytes.substr(0, kTextHead).find('\0') != std::string_view::npos) {
-      return absl::InvalidArgumentError(fmt::format("{} is no text: it has a zero byte; leave it out", file.string()));
-    }
-    // A tokenizer would take each such byte for an unknown character, and nobody would see it.
-    if (const std::optional<size_t> at = FirstNotUtf8(bytes)) {
-      return absl::InvalidArgumentError(fmt::format("{} is not UTF-8: the byte 0x{:02x} at offset {} belongs to no character; convert it (iconv -f LATIN1 -t UTF-8), or "
-                                                    "leave it out", file.string(), static_cast<unsigned char>(bytes[*at]), *at));
-    }
-    RETURN_IF_ERROR(visitor.on_text(bytes, file.string()));
+    RETURN_IF_ERROR(VisitText(file, in, head, visitor));
   }
-  visitor.on_bytes(static_cast<int64_t>(bytes.size()));
+  visitor.on_bytes(static_cast<int64_t>(in.bytes()));
   return absl::OkStatus();
 }
 

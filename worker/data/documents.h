@@ -29,8 +29,8 @@ struct DocumentVisitor {
 // Of a file: *.jsonl, *.ndjson and *.json have a document in the field `text_field` of each line's object; TinyLlama's packed files
 // are told by how they begin; any other is one document.
 //
-// DATA_LOSS: a line that is no such object, or a packed file that is damaged; INVALID_ARGUMENT: bytes that are no text; errors of the
-// visitor.
+// Files are read and not mapped, some of them at a time: others may write them. DATA_LOSS: a line that is no such object or is too long, a packed file that is damaged, or one
+// that was cut off meanwhile; NOT_FOUND; INVALID_ARGUMENT: bytes that are no text, or more than can be one; errors of the visitor.
 absl::Status VisitDocuments(const std::filesystem::path& file, const std::string& text_field, const DocumentVisitor& visitor);
 
 }  // namespace longreach::data

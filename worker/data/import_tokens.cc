@@ -8,11 +8,11 @@
 #include <optional>
 #include <span>
 
+#include "proto/base/file_to_read.h"
 #include "proto/base/sha256.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/documents.h"
 #include "worker/data/files.h"
-#include "worker/data/mapped_file.h"
 #include "worker/data/source_files.h"
 #include "worker/data/staging.h"
 #include "worker/data/token_corpus.h"
@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSpool = "spool.bin";
-// Ids of a packed file that are read at a time.
+// Ids that are read at a time.
 constexpr int64_t kBlock = 1 << 16;
 
 struct Document {
@@ -85,7 +85,8 @@ class Spool {
     }
     documents_.push_back({.tokens = packed.tokens(), .packed = true});
     for (int64_t at = 0; at < packed.tokens(); at += kBlock) {
-      RETURN_IF_ERROR(Add(packed.Ids(at, std::min(kBlock, packed.tokens() - at)), where));
+      ASSIGN_OR_RETURN(const std::vector<int64_t> ids, packed.Ids(at, std::min(kBlock, packed.tokens() - at)));
+      RETURN_IF_ERROR(Add(ids, where));
     }
     return absl::OkStatus();
   }
@@ -149,11 +150,10 @@ absl::Status CheckWanted(const TokenImport& wanted, const tokenizer::Tokenizer* 
 
 // Writes the data set's two files out of the spool.
 absl::Status WriteCorpus(const fs::path& staging, const std::vector<Document>& documents, const tokenizer::Tokenizer* tokenizer, Manifest& manifest) {
-  ASSIGN_OR_RETURN(const MappedFile spool, MappedFile::Open(staging / kSpool));
-  const std::span<const uint16_t> ids(reinterpret_cast<const uint16_t*>(spool.bytes().data()), spool.bytes().size() / sizeof(uint16_t));
+  ASSIGN_OR_RETURN(const FileToRead spool, FileToRead::Open(staging / kSpool));
   ASSIGN_OR_RETURN(HashedFile tokens, HashedFile::Open(staging / kTokensFile));
   ASSIGN_OR_RETURN(HashedFile ends, HashedFile::Open(staging / kDocumentsFile));
-  size_t at = 0;
+  uint64_t at = 0;  // In the spool, in bytes.
   uint64_t written = 0;
   const auto write = [&](std::span<const uint16_t> some) {
     written += some.size();
@@ -164,13 +164,22 @@ absl::Status WriteCorpus(const fs::path& staging, const std::vector<Document>& d
     const uint16_t narrow = static_cast<uint16_t>(*id);
     return write({&narrow, 1});
   };
+  std::vector<uint16_t> block(static_cast<size_t>(kBlock));
+  const auto copy = [&](int64_t count) -> absl::Status {
+    while (count > 0) {
+      const std::span<uint16_t> ids = std::span(block).first(static_cast<size_t>(std::min(kBlock, count)));
+      RETURN_IF_ERROR(spool.Read(at, {reinterpret_cast<char*>(ids.data()), ids.size_bytes()}));
+      RETURN_IF_ERROR(write(ids));
+      at += ids.size_bytes();
+      count -= std::ssize(ids);
+    }
+    return absl::OkStatus();
+  };
   for (size_t i = 0; i < documents.size(); ++i) {
     const bool test = static_cast<int64_t>(i) >= manifest.test.begin, bare = documents[i].packed;
-    const size_t count = static_cast<size_t>(documents[i].tokens);
     if (test && !bare) RETURN_IF_ERROR(write_id(tokenizer->bos()));
-    RETURN_IF_ERROR(write(ids.subspan(at, count)));
+    RETURN_IF_ERROR(copy(documents[i].tokens));
     if (!test && !bare) RETURN_IF_ERROR(write_id(tokenizer->eos()));
-    at += count;
     RETURN_IF_ERROR(ends.Write({reinterpret_cast<const char*>(&written), sizeof(written)}));
   }
   manifest.tokens = static_cast<int64_t>(written);

@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "proto/base/file_to_read.h"
 #include "proto/base/status.h"
-#include "worker/data/mapped_file.h"
 
 namespace longreach::data {
 
@@ -24,13 +25,15 @@ class PackedTokens {
   int64_t tokens() const { return tokens_; }
   // Blocks do not overlap; what is left at the end is dropped. A block of L predictions has L + 1 tokens.
   int64_t Blocks(int64_t block_size) const { return block_size > 0 ? tokens_ / block_size : 0; }
-  // `block` is in [0, Blocks(block_size)).
-  std::vector<int64_t> Block(int64_t block, int64_t block_size) const { return Ids(block * block_size, block_size); }
-  // `first` to `first + count` lie within tokens().
-  std::vector<int64_t> Ids(int64_t first, int64_t count) const;
+  // `block` is in [0, Blocks(block_size)). DATA_LOSS: the file was cut off meanwhile, or its disk has an error.
+  absl::StatusOr<std::vector<int64_t>> Block(int64_t block, int64_t block_size) const { return Ids(block * block_size, block_size); }
+  // `first` to `first + count` lie within tokens(). Errors as Block().
+  absl::StatusOr<std::vector<int64_t>> Ids(int64_t first, int64_t count) const;
 
  private:
-  MappedFile file_;
+  explicit PackedTokens(FileToRead file) : file_(std::move(file)) {}
+
+  FileToRead file_;
   int64_t tokens_ = 0;
 };
 

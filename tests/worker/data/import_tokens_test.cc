@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A text is its bytes, without BOS and EOS.
-class BytesAsIds final : public tokenizer::Tokenizer {
+class BytesAsIds : public tokenizer::Tokenizer {
  public:
   absl::StatusOr<std::vector<int64_t>> Encode(std::string_view text) override {
     std::vector<int64_t> ids;
@@ -103,6 +103,50 @@ TEST_F(ImportTokensTest, PackedFilesOfIdsAreOfAFolderForAllTheirZeroBytes) {
 
   EXPECT_EQ(manifest.tokens, 7);
   EXPECT_THAT(manifest.skipped, ::testing::IsEmpty());
+}
+
+// More ids than are read at a time, of texts and of packed files.
+TEST_F(ImportTokensTest, LongDocumentsAreStoredAsTheyAre) {
+  std::string text, packed = std::string("LITPKDS\1\0\0\0\0\0\0\0\10\0\0\3\0\0\0\0\0", 24), ids;
+  for (int i = 0; i < 0x30000; ++i) {
+    text += static_cast<char>('a' + i % 23);
+    ids += static_cast<char>('A' + i % 19);
+    packed += {ids.back(), '\0'};
+  }
+  Write(home_ / "a.txt", text);
+  Write(home_ / "b.jsonl", "{\"text\": \"" + text + "\"}\n\n{\"text\": \"short\"}");
+  Write(home_ / "c.bin", packed);
+
+  ASSERT_OK(Import({home_ / "a.txt", home_ / "b.jsonl"}, {home_ / "c.bin"}));
+
+  EXPECT_TRUE(Stored() == text + text + "short" + ids);
+}
+
+TEST_F(ImportTokensTest, ASourceThatIsCutOffMeanwhileIsAnErrorAndLeavesNothing) {
+  // Its first text is given when a part of it has been read.
+  const fs::path source = home_ / "a.jsonl";
+  class CutsOff final : public BytesAsIds {
+   public:
+    explicit CutsOff(fs::path file) : file_(std::move(file)) {}
+    absl::StatusOr<std::vector<int64_t>> Encode(std::string_view text) override {
+      fs::resize_file(file_, 100);
+      return BytesAsIds::Encode(text);
+    }
+
+   private:
+    fs::path file_;
+  };
+  std::string lines;
+  while (lines.size() < 3 << 20) lines += "{\"text\": \"" + std::string(1000, 'a') + "\"}\n";
+  Write(source, lines);
+  CutsOff tokenizer(source);
+  NoProgress progress;
+
+  const absl::Status cut = ImportTokens({.folder = data_, .name = "texts", .sources = {source}}, &tokenizer, progress).status();
+
+  EXPECT_EQ(cut.code(), absl::StatusCode::kDataLoss) << cut;
+  EXPECT_THAT(std::string(cut.message()), HasSubstr("a.jsonl: ends before its byte"));
+  EXPECT_EQ(NamesIn(data_), "");
 }
 
 TEST_F(ImportTokensTest, SourcesThatAreNoTextsAreNamed) {

@@ -37,8 +37,8 @@ TEST_F(PackedTokensTest, BlocksDoNotOverlapAndTheRestIsDropped) {
   ASSERT_TRUE(packed.ok()) << packed.status();
   EXPECT_EQ(packed->tokens(), 7);
   EXPECT_EQ(packed->Blocks(3), 2);
-  EXPECT_THAT(packed->Block(1, 3), ElementsAre(3, 4, 5));
-  EXPECT_THAT(packed->Block(0, 7), ElementsAre(0, 1, 2, 3, 4, 5, 65535));
+  EXPECT_THAT(packed->Block(1, 3).value(), ElementsAre(3, 4, 5));
+  EXPECT_THAT(packed->Block(0, 7).value(), ElementsAre(0, 1, 2, 3, 4, 5, 65535));
   EXPECT_EQ(packed->Blocks(8), 0);
   EXPECT_EQ(packed->Blocks(0), 0);
 }
@@ -58,6 +58,17 @@ TEST_F(PackedTokensTest, RefusesWhatIsDamagedOrOfAnotherKind) {
   other = good_;
   other[23] = '\x80';  // A count whose bytes would overflow.
   EXPECT_THAT(Refusal(other), HasSubstr("is said to hold"));
+}
+
+TEST_F(PackedTokensTest, AFileThatIsCutOffMeanwhileIsAnError) {
+  Write(good_);
+  const absl::StatusOr<PackedTokens> packed = PackedTokens::Open(file_);
+  ASSERT_TRUE(packed.ok()) << packed.status();
+
+  std::filesystem::resize_file(file_, 30);
+
+  EXPECT_THAT(packed->Ids(0, 3).value(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(packed->Ids(0, 4).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(PackedTokensTest, SaysWhichFileIsNotThere) {
