@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
 
 #include "proto/base/file_to_read.h"
 #include "proto/base/json_reason.h"
@@ -36,7 +35,7 @@ absl::Status CheckReadable(const fs::path& file) {
   return absl::OkStatus();
 }
 
-absl::Status VisitLines(const fs::path& file, LineReader lines, const std::string& field, const DocumentVisitor& visitor) {
+absl::Status VisitLines(const fs::path& file, LineReader& lines, const std::string& field, const DocumentVisitor& visitor) {
   int64_t before = 0;
   for (int64_t number = 1;; ++number) {
     const std::string where = fmt::format("{}:{}", file.string(), number);
@@ -93,8 +92,11 @@ absl::StatusOr<SourceFiles> DocumentFiles(const std::vector<fs::path>& sources) 
 }
 
 absl::Status VisitDocuments(const fs::path& file, const std::string& text_field, const DocumentVisitor& visitor) {
-  ASSIGN_OR_RETURN(FileToRead in, FileToRead::Open(file));
-  if (EndsWithAny(file, {".jsonl", ".ndjson", ".json"})) return VisitLines(file, LineReader(std::move(in), kMostAtOnce), text_field, visitor);
+  ASSIGN_OR_RETURN(const FileToRead in, FileToRead::Open(file));
+  if (EndsWithAny(file, {".jsonl", ".ndjson", ".json"})) {
+    LineReader lines(in, kMostAtOnce);
+    return VisitLines(file, lines, text_field, visitor);
+  }
   std::string head(static_cast<size_t>(std::min<uint64_t>(in.bytes(), kTextHead)), '\0');
   RETURN_IF_ERROR(in.Read(0, head));
   if (head.starts_with(kPackedMagic)) {

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "proto/base/json_reason.h"
+#include "worker/data/line_reader.h"
 
 namespace longreach::data {
 namespace {
@@ -14,6 +18,8 @@ using Json = nlohmann::json;
 
 // Of one sample: what a tokenizer reads at a time has room for it and a task's own words.
 constexpr size_t kMostText = 15 << 20;
+// JSON may write a character of it as six.
+constexpr size_t kMostLine = size_t{128} << 20;
 
 // The fields of one line; the first one that is not as published is the error.
 class SampleFields {
@@ -54,31 +60,30 @@ class SampleFields {
 absl::StatusOr<LongBenchFile> LongBenchFile::Open(const std::filesystem::path& file) {
   LongBenchFile opened;
   opened.file_ = file;
-  ASSIGN_OR_RETURN(opened.mapped_, MappedFile::Open(file));
-  const std::string_view bytes = opened.bytes();
-  size_t at = 0;
-  for (int64_t number = 1; at < bytes.size(); ++number) {
-    const size_t end = std::min(bytes.find('\n', at), bytes.size());
-    if (bytes.substr(at, end - at).find_first_not_of(" \t\r") != std::string_view::npos) {
-      opened.lines_.push_back({.number = number, .begin = at, .end = end});
-    }
-    at = end + 1;
+  ASSIGN_OR_RETURN(FileToRead in, FileToRead::Open(file));
+  opened.opened_ = std::make_shared<const FileToRead>(std::move(in));
+  LineReader lines(*opened.opened_, kMostLine);
+  for (int64_t number = 1;; ++number) {
+    const auto begin = static_cast<uint64_t>(lines.given());
+    const absl::StatusOr<std::optional<std::string_view>> line = lines.Next();
+    if (absl::IsResourceExhausted(line.status())) return absl::DataLossError(fmt::format("{}:{}: {}", file.string(), number, std::string(line.status().message())));
+    RETURN_IF_ERROR(line.status());
+    if (!line->has_value()) break;
+    if ((*line)->find_first_not_of(" \t\r") != std::string_view::npos) opened.lines_.push_back({.number = number, .begin = begin, .bytes = (*line)->size()});
   }
   if (opened.lines_.empty()) return absl::DataLossError(fmt::format("{} has no sample in it", file.string()));
   return opened;
 }
 
-std::string_view LongBenchFile::bytes() const {
-  return {reinterpret_cast<const char*>(mapped_.bytes().data()), mapped_.bytes().size()};
-}
-
 absl::StatusOr<LongBenchSample> LongBenchFile::Sample(int64_t index) const {
   const Line& line = lines_[static_cast<size_t>(index)];
   const std::string where = fmt::format("{}:{}", file_.string(), line.number);
-  const Json object = Json::parse(bytes().substr(line.begin, line.end - line.begin), nullptr, /*allow_exceptions=*/false);
+  std::string text(line.bytes, '\0');
+  RETURN_IF_ERROR(opened_->Read(line.begin, text));
+  const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) {
     return absl::DataLossError(fmt::format("{}: not a JSON object, of which there must be one in each line: {}", where,
-                                           WhyNoJsonObject(bytes().substr(line.begin, line.end - line.begin))));
+                                           WhyNoJsonObject(text)));
   }
   SampleFields fields(object, where);
   LongBenchSample sample;

@@ -2,14 +2,15 @@
 // Source: the data of THUDM/LongBench.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "proto/base/file_to_read.h"
 #include "proto/base/status.h"
-#include "worker/data/mapped_file.h"
 
 namespace longreach::data {
 
@@ -23,23 +24,22 @@ struct LongBenchSample {
 
 class LongBenchFile {
  public:
-  // NOT_FOUND, PERMISSION_DENIED; DATA_LOSS: there is no line in it.
+  // Read and not mapped, here and later: what an import is given may be written by others. NOT_FOUND; DATA_LOSS: it cannot be read, there is no line in it, or one that is too long.
   static absl::StatusOr<LongBenchFile> Open(const std::filesystem::path& file);
 
   int64_t samples() const { return static_cast<int64_t>(lines_.size()); }
-  // DATA_LOSS: a line that is no such object; says where, and which field.
+  // DATA_LOSS: a line that is no such object, which says where, and which field; or errors of FileToRead.
   absl::StatusOr<LongBenchSample> Sample(int64_t index) const;
-  std::string_view bytes() const;
 
  private:
   struct Line {
     int64_t number = 0;  // In the file, from 1.
-    size_t begin = 0;
-    size_t end = 0;
+    uint64_t begin = 0;
+    size_t bytes = 0;
   };
 
   std::filesystem::path file_;
-  MappedFile mapped_;
+  std::shared_ptr<const FileToRead> opened_;  // Not by its name each time: another file may have that by then.
   std::vector<Line> lines_;  // Those with something in them.
 };
 

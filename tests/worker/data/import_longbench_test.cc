@@ -68,6 +68,21 @@ TEST_F(ImportLongBenchTest, FilesAreTakenAsTheyAreAndTheirSamplesRead) {
   EXPECT_EQ(Import().status().code(), absl::StatusCode::kAlreadyExists);
 }
 
+TEST_F(ImportLongBenchTest, SamplesStayThoseOfTheFileThatWasOpenedAndAreAnErrorOnceItIsCutOff) {
+  const fs::path file = home_ / "qasper.jsonl";
+  longreach::data::Write(file, kGood + "\n");
+  const absl::StatusOr<LongBenchFile> opened = LongBenchFile::Open(file);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  fs::create_hard_link(file, home_ / "itself");
+  longreach::data::Write(home_ / "other", "another one\n");
+  fs::rename(home_ / "other", file);
+  EXPECT_TRUE(opened->Sample(0).ok()) << opened->Sample(0).status();
+
+  fs::resize_file(home_ / "itself", 10);
+
+  EXPECT_EQ(opened->Sample(0).status().code(), absl::StatusCode::kDataLoss);
+}
+
 TEST_F(ImportLongBenchTest, WhatIsNotAsPublishedIsRefusedWithItsPlace) {
   const auto without = [](const std::string& field) {
     std::string line = kGood;

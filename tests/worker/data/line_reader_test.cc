@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "tests/worker/data/support.h"
@@ -22,15 +22,15 @@ constexpr size_t kMiB = 1 << 20;
 
 class LineReaderTest : public ::testing::Test {
  protected:
-  LineReader Open(std::string_view bytes, size_t most = 8 * kMiB) const {
+  LineReader Open(std::string_view bytes, size_t most = 8 * kMiB) {
     Write(file_, bytes);
-    absl::StatusOr<FileToRead> opened = FileToRead::Open(file_);
-    if (!opened.ok()) std::abort();
-    return LineReader(*std::move(opened), most);
+    opened_.push_back(std::make_unique<absl::StatusOr<FileToRead>>(FileToRead::Open(file_)));
+    return LineReader(opened_.back()->value(), most);
   }
 
   testing::TemporaryFolder folder_;
   const std::filesystem::path file_ = folder_ / "lines";
+  std::vector<std::unique_ptr<absl::StatusOr<FileToRead>>> opened_;
 };
 
 TEST_F(LineReaderTest, GivesAllLinesWithAndWithoutAnEndOfTheLast) {
