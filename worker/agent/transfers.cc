@@ -120,7 +120,10 @@ Transfers::Transfers(ChannelNow channel, const std::string& worker, uint64_t inc
 absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std::filesystem::path& file,
                                               std::stop_token stop) {
   std::error_code error;
-  header.set_bytes(static_cast<double>(std::filesystem::file_size(file, error)));
+  const uintmax_t bytes = std::filesystem::file_size(file, error);  // None of a pipe, a folder or a link to nothing.
+  if (error && stop.stop_requested()) return absl::CancelledError(fmt::format("upload of {} was called off", file.string()));
+  if (error) return absl::FailedPreconditionError(fmt::format("cannot read {}: {}", file.string(), error.message()));
+  header.set_bytes(static_cast<double>(bytes));
   MayRead(header.bytes());
   bool damaged_before = false;
   Tries tries;

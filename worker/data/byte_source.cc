@@ -21,7 +21,7 @@ namespace {
 class Descriptor {
  public:
   static absl::StatusOr<Descriptor> Open(const std::filesystem::path& file) {
-    const int number = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    const int number = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // What was a file may be a pipe by now, which would be waited for.
     if (number < 0) return SystemError("open", file, errno);
     return Descriptor(number);
   }

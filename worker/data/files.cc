@@ -101,7 +101,7 @@ absl::StatusOr<std::string> ReadBeginning(const std::filesystem::path& file, int
 }
 
 absl::StatusOr<OutputFile> OutputFile::Open(const std::filesystem::path& file, int64_t keep) {
-  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);  // A pipe without a reader would be waited for.
   if (descriptor < 0) return SystemError("write", file, errno);
   OutputFile out(file, descriptor);
   if (ftruncate(descriptor, keep) != 0 || lseek(descriptor, keep, SEEK_SET) != keep) return SystemError("write", file, errno);

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
@@ -168,6 +169,29 @@ TEST(TransfersTest, WhatIsDamagedOnItsWayIsAskedForOnceMoreAndIsNotGone) {
   EXPECT_FALSE(status.ok());
   EXPECT_FALSE(IsGone(status)) << status;
   EXPECT_EQ(scheduler.tries(), 2);
+}
+
+// Their size is that of no file, and would make the time infinite that a scheduler may take to read them.
+TEST(TransfersTest, WhatIsNoFileIsRefusedBeforeAnythingIsSent) {
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_directory(folder.path() / "folder");
+  const Fickle scheduler(folder.path() / "s");
+  const absl::StatusOr<std::unique_ptr<Channels>> channels = Channels::Open("unix:" + (folder.path() / "s").string(), {});
+  ASSERT_TRUE(channels.ok()) << channels.status();
+  Transfers transfers([&channels] { return (*channels)->ForFile(); }, "worker", 1);
+  v1::UploadHeader header;
+  header.set_kind("weights");
+  header.set_sha256(Sha256Of("known from a try before"));
+
+  for (const char* name : {"pipe", "folder", "none"}) {
+    const absl::Status refused = transfers.Upload(header, folder.path() / name, {}).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << name << ": " << refused;
+    EXPECT_NE(std::string(refused.message()).find((folder.path() / name).string()), std::string::npos) << refused;
+  }
+
+  EXPECT_EQ(scheduler.tries(), 0);
+  EXPECT_EQ(transfers.reading_until().time_since_epoch().count(), 0);
 }
 
 TEST(TransfersTest, WhatIsSentAgainIsNoProgress) {

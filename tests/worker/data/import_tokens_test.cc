@@ -149,6 +149,14 @@ TEST_F(ImportTokensTest, ASourceThatIsCutOffMeanwhileIsAnErrorAndLeavesNothing) 
   EXPECT_EQ(NamesIn(data_), "");
 }
 
+TEST_F(ImportTokensTest, APipeWhereAFileIsToBeWrittenIsNotWaitedFor) {
+  Write(home_ / "a.txt", "first");
+  fs::create_directories(data_ / ".importing-texts");
+  ASSERT_EQ(mkfifo((data_ / ".importing-texts/spool.bin").c_str(), 0600), 0);
+
+  EXPECT_THAT(Refusal({}, {home_ / "a.txt"}), HasSubstr("spool.bin"));
+}
+
 TEST_F(ImportTokensTest, SourcesThatAreNoTextsAreNamed) {
   Write(home_ / "a.txt", "first");
   Write(home_ / "packed", "\x1F\x8B and more");

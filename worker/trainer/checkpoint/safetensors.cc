@@ -61,7 +61,7 @@ std::string HeaderOf(const std::map<std::string, std::string>& metadata, std::sp
 }
 
 absl::Status WriteSynced(const std::filesystem::path& file, std::string_view header, std::span<const SafetensorsPart> parts) {
-  const Descriptor descriptor{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  const Descriptor descriptor{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644)};
   if (descriptor.fd < 0) return Errno(absl::StatusCode::kUnavailable, "create", file);
   const auto write = [&](std::string_view bytes) { return WriteAll(descriptor.fd, bytes, file); };
   RETURN_IF_ERROR(write(header));
