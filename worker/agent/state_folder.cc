@@ -45,28 +45,37 @@ absl::StatusOr<std::optional<std::string>> ReadLine(const std::filesystem::path&
   return absl::DataLossError(fmt::format("{}; {}", leads_nowhere ? fmt::format("{} is a link to nothing", file.string()) : std::string(text.status().message()), what_to_do));
 }
 
-absl::StatusOr<std::string> ReadOrDrawId(const std::filesystem::path& file) {
+absl::StatusOr<std::optional<std::string>> ReadId(const std::filesystem::path& file) {
   constexpr std::string_view kWhatToDo = "remove the file to make this a new worker";
-  ASSIGN_OR_RETURN(const std::optional<std::string> id, ReadLine(file, kWhatToDo));
-  if (!id.has_value()) {
-    const std::string drawn = boost::uuids::to_string(boost::uuids::random_generator()());
-    RETURN_IF_ERROR(WriteFileSynced(file, drawn + "\n"));
-    return drawn;
-  }
+  ASSIGN_OR_RETURN(std::optional<std::string> id, ReadLine(file, kWhatToDo));
+  if (!id.has_value()) return id;
   try {
     boost::uuids::string_generator()(*id);
   } catch (const std::runtime_error&) {
     return absl::DataLossError(fmt::format("{} holds no UUID but '{}'; {}", file.string(), id->substr(0, kMostTold), kWhatToDo));
   }
-  return *id;
+  return id;
 }
 
-absl::StatusOr<uint64_t> NextIncarnation(const std::filesystem::path& file, WallTime now) {
+absl::StatusOr<std::string> ReadOrDrawId(const std::filesystem::path& file) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> id, ReadId(file));
+  if (id.has_value()) return *id;
+  const std::string drawn = boost::uuids::to_string(boost::uuids::random_generator()());
+  RETURN_IF_ERROR(WriteFileSynced(file, drawn + "\n"));
+  return drawn;
+}
+
+absl::StatusOr<std::optional<int64_t>> ReadLastIncarnation(const std::filesystem::path& file) {
   constexpr std::string_view kWhatToDo = "remove the file, and the time of now is taken";
-  int64_t incarnation = std::max<int64_t>(1, now.time_since_epoch().count());
   ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadLine(file, kWhatToDo));
   const std::optional<int64_t> last = text.has_value() ? ParseInteger(*text) : std::nullopt;
   if (last == std::numeric_limits<int64_t>::max()) return absl::DataLossError(fmt::format("{} holds {}, and none comes after that; {}", file.string(), *last, kWhatToDo));
+  return last;
+}
+
+absl::StatusOr<uint64_t> NextIncarnation(const std::filesystem::path& file, WallTime now) {
+  int64_t incarnation = std::max<int64_t>(1, now.time_since_epoch().count());
+  ASSIGN_OR_RETURN(const std::optional<int64_t> last, ReadLastIncarnation(file));
   if (last.has_value()) incarnation = std::max(incarnation, *last + 1);
   RETURN_IF_ERROR(WriteFileSynced(file, fmt::format("{}\n", incarnation)));
   return static_cast<uint64_t>(incarnation);
@@ -132,7 +141,12 @@ absl::Status StateFolder::Look(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(there, error)) {
     return absl::InternalError(fmt::format("cannot make the folder {}: {}", folder.string(), std::strerror(ENOTDIR)));
   }
-  if (::access(there.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  if (::access(there.c_str(), W_OK | X_OK) == 0) {
+    if (!is_there) return absl::OkStatus();
+    RETURN_IF_ERROR(ReadId(folder / "id").status());
+    RETURN_IF_ERROR(ReadLastIncarnation(folder / "incarnation").status());
+    return ReadStore(folder / "store").status();
+  }
   const std::string why = std::strerror(errno);
   if (is_there) return absl::InternalError(fmt::format("cannot write {}: {}", (folder / "lock").string(), why));
   return absl::InternalError(fmt::format("cannot make the folder {}: {}", folder.string(), why));

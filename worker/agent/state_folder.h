@@ -29,7 +29,7 @@ class StateFolder {
   // something else (a pipe, a folder, a link to nothing). INTERNAL: cannot be written.
   static absl::StatusOr<StateFolder> Open(const std::filesystem::path& folder, WallTime now, std::chrono::milliseconds patience = {});
 
-  // What Open() would refuse of the place: something else than a folder, or one that may not be written. Nothing is changed, and whether another worker holds it is
+  // What Open() would refuse of the place: something else than a folder, one that may not be written, or of which a file is not what it should be. Nothing is changed, and whether another worker holds it is
   // not looked at, as that one may leave. What only making a folder shows (no room, a file system of another kind) is left to Open().
   static absl::Status Look(const std::filesystem::path& folder);
 

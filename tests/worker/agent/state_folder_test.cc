@@ -108,6 +108,9 @@ TEST(StateFolderTest, RefusesWhatIsNoFileAndSaysWhichItIs) {
 
       ASSERT_FALSE(state.ok()) << name << " is a " << what;
       EXPECT_THAT(std::string(state.status().message()), HasSubstr(file.string())) << what;
+      if (file.filename() != "lock") {
+        EXPECT_EQ(StateFolder::Look(folder.path()), state.status()) << what;
+      }
       const std::filesystem::file_status after = std::filesystem::symlink_status(file);
       EXPECT_TRUE(std::filesystem::exists(after) && !std::filesystem::is_regular_file(after)) << name << " is a " << what << " as before";
     }

@@ -125,9 +125,9 @@ TEST_F(ImportTokensTest, LongDocumentsAreStoredAsTheyAre) {
 TEST_F(ImportTokensTest, ASourceThatIsCutOffMeanwhileIsAnErrorAndLeavesNothing) {
   // Its first text is given when a part of it has been read.
   const fs::path source = home_ / "a.jsonl";
-  class CutsOff final : public BytesAsIds {
+  class CutsItsSourceOff final : public BytesAsIds {
    public:
-    explicit CutsOff(fs::path file) : file_(std::move(file)) {}
+    explicit CutsItsSourceOff(fs::path file) : file_(std::move(file)) {}
     absl::StatusOr<std::vector<int64_t>> Encode(std::string_view text) override {
       fs::resize_file(file_, 100);
       return BytesAsIds::Encode(text);
@@ -139,7 +139,7 @@ TEST_F(ImportTokensTest, ASourceThatIsCutOffMeanwhileIsAnErrorAndLeavesNothing) 
   std::string lines;
   while (lines.size() < 3 << 20) lines += "{\"text\": \"" + std::string(1000, 'a') + "\"}\n";
   Write(source, lines);
-  CutsOff tokenizer(source);
+  CutsItsSourceOff tokenizer(source);
   NoProgress progress;
 
   const absl::Status cut = ImportTokens({.folder = data_, .name = "texts", .sources = {source}}, &tokenizer, progress).status();
