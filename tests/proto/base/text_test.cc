@@ -10,6 +10,12 @@ TEST(ClosestWordTest, ATypoComesBeforeWhatAWordMayBeShortFor) {
   EXPECT_EQ(ClosestWord("completely_else", {"alibi", "rope"}), "");
 }
 
+TEST(ClosestWordTest, OfWordsAsNearOneThatGoesOnAsTheWordBeganComesFirst) {
+  EXPECT_EQ(ClosestWord("table-b", {"table-1", "table-2", "table-b1"}), "table-b1");
+  EXPECT_EQ(ClosestWord("table-b", {"table-b1", "table-1"}), "table-b1");
+  EXPECT_EQ(ClosestWord("table-b", {"table-1", "table-2"}), "table-1") << "else the first";
+}
+
 TEST(ClosestWordTest, NobodyKnowsWhatNothingWasMeantFor) {
   EXPECT_EQ(ClosestWord("", {"js", "laptop"}), "");
   EXPECT_EQ(ClosestWord("", {"laptop"}), "");
