@@ -49,8 +49,7 @@ const v1::JobSpec& DefaultJob() {
 absl::Status CheckTasks(const v1::Axes& axes, std::string_view prefix) {
   for (const std::string& task : axes.task()) {
     if (catalog::FindTask(task) == nullptr) {
-      return UnknownWord(fmt::format("{}axes.task", prefix), "task of the kind 'algorithmic'", task, Names(catalog::Tasks()),
-                         "'longreach list tasks' shows all of them");
+      return UnknownTask(fmt::format("{}axes.task", prefix), "algorithmic", task, Names(catalog::Tasks()), "'longreach list tasks' shows all of them");
     }
   }
   return absl::OkStatus();

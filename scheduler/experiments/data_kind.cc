@@ -56,7 +56,7 @@ absl::Status DataKind::Validate(const v1::SweepSpec& sweep, std::string_view pre
   }
   for (const std::string& task : sweep.axes().task()) {
     if (FindTask(task) == nullptr) {
-      return UnknownWord(fmt::format("{}axes.task", prefix), fmt::format("task of the kind '{}'", Name()), task, known,
+      return UnknownTask(fmt::format("{}axes.task", prefix), Name(), task, known,
                          fmt::format("known: {}\n  data of your own goes by --set data=NAME", Join(known, ", ")));
     }
   }

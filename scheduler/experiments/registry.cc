@@ -47,6 +47,28 @@ std::vector<std::string> KindNames() {
   return names;
 }
 
+namespace {
+
+// The kind that computes a task; "" of none. Not noop, which takes the tasks of all.
+std::string_view KindOfTask(std::string_view task) {
+  if (catalog::FindTask(task) != nullptr) return "algorithmic";
+  const catalog::DataTask* of_data = catalog::FindDataTask(task);
+  return of_data == nullptr ? std::string_view() : of_data->experiment;
+}
+
+}  // namespace
+
+absl::Status UnknownTask(std::string_view field, std::string_view kind, std::string_view task, const std::vector<std::string>& known,
+                         std::string_view advice) {
+  std::string meant;
+  if (const std::string_view other = KindOfTask(task); !other.empty()) {
+    meant = fmt::format("it is one of 'experiment: {}'; ", other);
+  } else if (const std::string closest = ClosestWord(task, known); !closest.empty()) {
+    meant = fmt::format("did you mean '{}'? ", closest);
+  }
+  return absl::InvalidArgumentError(fmt::format("{}: the kind '{}' has no task '{}'\n  {}{}", field, kind, task, meant, advice));
+}
+
 absl::Status UnknownWord(std::string_view field, std::string_view what, std::string_view value,
                          const std::vector<std::string>& known, std::string_view advice) {
   const std::string closest = ClosestWord(value, known);

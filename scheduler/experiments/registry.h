@@ -70,5 +70,8 @@ std::vector<std::string> KindNames();
 // "FIELD: unknown WHAT 'VALUE'", a suggestion where one is near, and `advice`.
 absl::Status UnknownWord(std::string_view field, std::string_view what, std::string_view value,
                          const std::vector<std::string>& known, std::string_view advice);
+// "FIELD: the kind 'KIND' has no task 'TASK'", and the same behind it. Of a task of another kind that kind is the suggestion.
+absl::Status UnknownTask(std::string_view field, std::string_view kind, std::string_view task, const std::vector<std::string>& known,
+                         std::string_view advice);
 
 }  // namespace longreach::experiments

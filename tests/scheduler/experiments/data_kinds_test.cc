@@ -159,7 +159,7 @@ TEST(DataKindsTest, AttentionIsKeptOfTestLengthsAndWithinBounds) {
 TEST(DataKindsTest, RefusesWhatItCannotCompute) {
   v1::SweepSpec task = Language();
   task.mutable_axes()->set_task(0, "imagenet");
-  EXPECT_THAT(Refused(task), HasSubstr("unknown task of the kind 'language' 'imagenet'"));
+  EXPECT_THAT(Refused(task), HasSubstr("axes.task: the kind 'language' has no task 'imagenet'\n  it is one of 'experiment: images'; known: enwik8"));
   v1::SweepSpec switched = Language();
   switched.mutable_model()->set_classes(10);
   EXPECT_THAT(Refused(switched), HasSubstr("model.classes: is a setting of the kind 'images'"));
@@ -174,7 +174,7 @@ TEST(DataKindsTest, RefusesWhatItCannotCompute) {
   EXPECT_THAT(Refused(pixels), HasSubstr("neither 'lookup' nor 'linear'"));
   v1::SweepSpec algorithmic = Language();
   algorithmic.set_experiment("algorithmic");
-  EXPECT_THAT(Refused(algorithmic), HasSubstr("unknown task of the kind 'algorithmic' 'enwik8'"));
+  EXPECT_THAT(Refused(algorithmic), HasSubstr("the kind 'algorithmic' has no task 'enwik8'\n  it is one of 'experiment: language'; "));
 }
 
 // By hand: a block has 4 d^2 + 2 d m numbers in its matrices, m + d biases and 4 d of its norms, here 788,736; with a table of 257

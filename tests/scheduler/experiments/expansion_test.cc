@@ -235,7 +235,7 @@ TEST(ExpansionTest, RefusesInputsThatCannotBe) {
   EXPECT_THAT(refused([](v1::Input& input) { input.mutable_from()->mutable_axes()->add_seed(6); }),
               HasSubstr("inputs.weights.from.axes.seed: 2 values"));
   EXPECT_THAT(refused([](v1::Input& input) { input.mutable_from()->mutable_axes()->add_task("parity"); }),
-              HasSubstr("inputs.weights.from.axes.task: unknown task of the kind 'algorithmic' 'parity'"));
+              HasSubstr("inputs.weights.from.axes.task: the kind 'algorithmic' has no task 'parity'"));
   EXPECT_THAT(refused([](v1::Input& input) { input.mutable_from()->mutable_training()->set_batch_size(0); }),
               HasSubstr("inputs.weights.from.training.batch_size: 0 is below 1"));
   EXPECT_THAT(refused([](v1::Input& input) { input.mutable_from()->mutable_model()->set_layers(3); }),
