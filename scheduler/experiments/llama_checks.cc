@@ -177,7 +177,7 @@ void CheckTuning(const v1::Training& training, Checks& checks) {
   }
   if (training.warmup_steps() < 0) checks.Refuse(fmt::format("training.warmup_steps: {} is below 0", training.warmup_steps()));
   if (training.steps() > 0 && training.warmup_steps() >= training.steps()) {
-    checks.Refuse(fmt::format("training.warmup_steps: {} do not fit into training.steps, {}\n  set fewer", training.warmup_steps(),
+    checks.Refuse(fmt::format("training.warmup_steps: {} do not fit into training.steps, {}\n  set fewer of them, or more of training.steps", training.warmup_steps(),
                               training.steps()));
   }
 }

@@ -226,9 +226,9 @@ void CheckEncodingFits(const EncodingName& encoding, const Settings& settings, s
     // A shift that is drawn is no further than there is room for; a fixed one is.
     const int64_t shift = positions.shift_at_test() == "fixed" ? positions.shift_max() : 0;
     if (const Tape* tape = longer_than(max_position - shift)) {
-      checks.Refuse(fmt::format("positions.max_position: {} at length {} has a tape of {} tokens, which shape shifts{} below {}\n"
+      checks.Refuse(fmt::format("positions.max_position: {} at length {} has a tape of {} tokens{}, and the encoding shape has {} positions\n"
                     "  set positions.max_position to at least {}, or shorten evaluation.lengths and training.lengths",
-                    tape->task, tape->length, tape->tokens, shift > 0 ? fmt::format(" by {} at test", shift) : "", max_position, tape->tokens + shift));
+                    tape->task, tape->length, tape->tokens, shift > 0 ? fmt::format(", which tests shift by {}", shift) : "", max_position, tape->tokens + shift));
     }
   }
 }

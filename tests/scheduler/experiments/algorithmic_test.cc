@@ -40,7 +40,7 @@ TEST(AlgorithmicTest, NamesFieldValueAndSuggestionOfATypo) {
             "axes.encoding: unknown encoding 'roep'\n  did you mean 'rope'? 'longreach list encodings' shows all of them");
   v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_axes()->set_task(0, "even_pair");
-  EXPECT_EQ(Refusal(sweep), "axes.task: unknown task of the kind 'algorithmic' 'even_pair'\n  did you mean 'even_pairs'? 'longreach list tasks' shows all of them");
+  EXPECT_EQ(Refusal(sweep), "axes.task: the kind 'algorithmic' has no task 'even_pair'\n  did you mean 'even_pairs'? 'longreach list tasks' shows all of them");
 }
 
 TEST(AlgorithmicTest, RefusesRandomizedWhereItIsNotAdmitted) {
@@ -108,11 +108,11 @@ TEST(AlgorithmicTest, RefusesATapeThatThePositionsCannotHold) {
   shape.mutable_positions()->set_shift_max(1600);
   EXPECT_TRUE(Expansion::Of(shape).ok()) << "of a long tape shifts are drawn from fewer";
   shape.mutable_positions()->set_shift_at_test("fixed");
-  EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 500 has a tape of 501 tokens, which shape shifts by 1600 at test below 2048\n"
+  EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 500 has a tape of 501 tokens, which tests shift by 1600, and the encoding shape has 2048 positions\n"
                                         "  set positions.max_position to at least 2101"));
   shape.mutable_positions()->set_shift_at_test("zero");
   shape.mutable_positions()->set_max_position(500);
-  EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 500 has a tape of 501 tokens, which shape shifts below 500"));
+  EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 500 has a tape of 501 tokens, and the encoding shape has 500 positions"));
 }
 
 TEST(AlgorithmicTest, TheReleasedTableIsOnlyForRandomizedRelative) {
