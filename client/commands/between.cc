@@ -52,9 +52,13 @@ absl::Status Between::CheckValues(const std::set<std::string>& known) {
     for (const std::string& value : values_) RETURN_IF_ERROR(CheckChoice(fmt::format("--between {}", axis_), value, {known.begin(), known.end()}));
     return absl::OkStatus();
   }
-  if (known.size() != 2) {
-    return UsageError(fmt::format("--between {}: the sweep has not two values of it{}", axis_, known.empty() ? "" : fmt::format(" but {}", Printable(Join({known.begin(), known.end()}, ", ")))),
-                      fmt::format("name two: --between {}=A,B", axis_));
+  if (known.size() < 2) {
+    return UsageError(fmt::format("--between {}: the sweep has {}", axis_, known.empty() ? "no value of it" : fmt::format("one value of it alone, {}", Printable(*known.begin()))),
+                      "name an axis of which it has several ('longreach list values SWEEP' shows them), or compare it with another sweep: longreach compare FIRST SECOND");
+  }
+  if (known.size() > 2) {
+    return UsageError(fmt::format("--between {}: the sweep has {} values of it: {}", axis_, known.size(), Printable(Join({known.begin(), known.end()}, ", "))),
+                      fmt::format("name two of them: --between {}=A,B", axis_));
   }
   values_ = {*known.begin(), *known.rbegin()};
   if (IsValueBefore(values_[1], values_[0])) std::swap(values_[0], values_[1]);

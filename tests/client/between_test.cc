@@ -119,8 +119,14 @@ TEST(BetweenTest, AnAxisAloneIsTheTwoValuesThatTheSweepHas) {
   EXPECT_EQ(between->Take(job), std::optional<size_t>(1));
 
   spec.mutable_axes()->add_learning_rate(1);
-  EXPECT_THAT(std::string(Between::Parse("learning_rate")->Check(SweepValues(spec, {}).axes()).message()), HasSubstr("the sweep has not two values of it but "));
-  EXPECT_THAT(std::string(Between::Parse("learning_rate")->Check(AxisValues()).message()), HasSubstr("name two: --between learning_rate=A,B"));
+  EXPECT_THAT(std::string(Between::Parse("learning_rate")->Check(SweepValues(spec, {}).axes()).message()), HasSubstr("the sweep has 3 values of it: "));
+  EXPECT_THAT(std::string(Between::Parse("learning_rate")->Check(SweepValues(spec, {}).axes()).message()), HasSubstr("name two of them: --between learning_rate=A,B"));
+  EXPECT_THAT(std::string(Between::Parse("learning_rate")->Check(AxisValues()).message()), HasSubstr("the sweep has no value of it"));
+
+  spec.mutable_axes()->clear_learning_rate();
+  spec.mutable_axes()->add_learning_rate(1e-3);
+  EXPECT_THAT(std::string(Between::Parse("learning_rate")->Check(SweepValues(spec, {}).axes()).message()),
+              HasSubstr("the sweep has one value of it alone, 0.001\n")) << "of which nobody can name two";
 }
 
 TEST(BetweenTest, ASettingAloneIsTheTwoValuesOfTheSystems) {
@@ -128,7 +134,7 @@ TEST(BetweenTest, ASettingAloneIsTheTwoValuesOfTheSystems) {
   ASSERT_TRUE(between.ok()) << between.status();
   ASSERT_TRUE(between->ReadSystems(GridOf({{10, 8}, {2, 8}})).ok());
   EXPECT_THAT(between->values(), ::testing::ElementsAre("2", "10"));
-  EXPECT_THAT(std::string(Between::Parse("model.layers")->ReadSystems(GridOf({{1, 8}, {2, 8}, {3, 8}})).message()), HasSubstr("not two values of it but 1, 2, 3"));
+  EXPECT_THAT(std::string(Between::Parse("model.layers")->ReadSystems(GridOf({{1, 8}, {2, 8}, {3, 8}})).message()), HasSubstr("the sweep has 3 values of it: 1, 2, 3"));
 }
 
 // As the systems of the NoPE paper: "nope" and "rope" have an encoding each, and "heads" a learning rate of its own.
