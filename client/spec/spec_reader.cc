@@ -229,10 +229,12 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
   if (S_ISDIR(info.st_mode)) {
     return UsageError(fmt::format("'{}' is a folder", Printable(path)), "name the sweep file in it");
   }
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return Error(absl::StatusCode::kPermissionDenied,
-                 fmt::format("cannot read sweep file '{}'", Printable(path)));
+                 fmt::format("cannot read sweep file '{}': {}", Printable(path), errno == 0 ? "it does not open" : std::strerror(errno)),
+                 "read it as a user who may, or make it readable");
   }
   // Hardly more than the reader admits, so that it can say so; the path may be a pipe or a device.
   std::string text;

@@ -154,6 +154,17 @@ absl::Status YamlTree::ErrorAt(YamlPlace place, std::string_view message, std::s
   return UsageError(fmt::format("{}:{}:{}: {}", name_, place.line, place.column, message), hint);
 }
 
+namespace {
+
+// What is mostly behind the words of the parser.
+std::string_view HintOfBroken(std::string_view text, std::string_view words) {
+  if (text.find('\t') != std::string_view::npos) return "there are tabs in this file; YAML is indented by spaces alone";
+  if (words == YAML::ErrorMsg::MAP_VALUE) return "a ':' is missing before this place, or a text that has ': ' in it stands without quotes";
+  return "";
+}
+
+}  // namespace
+
 absl::StatusOr<YamlTree> YamlTree::Parse(std::string_view text, std::string name) {
   YamlTree tree;
   tree.name_ = std::move(name);
@@ -180,8 +191,7 @@ absl::StatusOr<YamlTree> YamlTree::Parse(std::string_view text, std::string name
   } catch (const Refused& refused) {
     return refused.status;
   } catch (const YAML::Exception& e) {
-    const bool tabs = text.find('\t') != std::string_view::npos;
-    return tree.ErrorAt(PlaceOf(e.mark), fmt::format("not valid YAML: {}", Printable(e.msg)), tabs ? "there are tabs in this file; YAML is indented by spaces alone" : "");
+    return tree.ErrorAt(PlaceOf(e.mark), fmt::format("not valid YAML: {}", Printable(e.msg)), HintOfBroken(text, e.msg));
   }
   if (tree.root().kind != YamlNode::Kind::kMapping) {
     return tree.ErrorAt(tree.root().place, "expected 'field: value' lines",

@@ -191,6 +191,8 @@ TEST(SpecReaderTest, BoundsTheSizeOfLists) {
 TEST(SpecReaderTest, RefusesBrokenYamlWithItsPlace) {
   EXPECT_THAT(Refusal("name: x\naxes: [1, 2\nmodel: {}\n"), HasSubstr("error: sweep.yaml:3:"));
   EXPECT_THAT(Refusal("name: 'x"), HasSubstr("not valid YAML"));
+  EXPECT_THAT(Refusal("name: x\ntraining {steps: 5, lengths: 1..20}\n"), HasSubstr("a ':' is missing before this place"));
+  EXPECT_THAT(Refusal("name: x: y\n"), HasSubstr("a text that has ': ' in it stands without quotes"));
   EXPECT_THAT(Refusal("name: \"\\\x1b\""), HasSubstr("unknown escape character: \\x1b"));
   EXPECT_THAT(Refusal("\tname: x\n"), HasSubstr("not valid YAML"));
   EXPECT_THAT(Refusal("a: *unknown\n"), HasSubstr("not valid YAML"));
