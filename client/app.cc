@@ -48,12 +48,13 @@ std::string PathOf(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : PathOf(*app.get_parent()) + " " + app.get_name();
 }
 
-// Hydra's way to override a field; here it is an option.
-std::string SetHint(const CLI::App& app, const CLI::ParseError& error, const std::string& message) {
-  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || app.get_option_no_throw("--set") == nullptr) return "";
+// Hydra's way to override a field, and a store that is named by its file alone: here both are options.
+std::string OptionHint(const CLI::App& app, const CLI::ParseError& error, const std::string& message) {
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return "";
   const std::string_view words = std::string_view(message).substr(std::min(message.find(": "), message.size() - 2) + 2);
   const std::string_view first = words.substr(0, words.find(' '));
-  return first.find('=') == std::string_view::npos ? "" : fmt::format("'--set {}' replaces a field;", first);
+  if (first.ends_with(".db")) return fmt::format("'--store {}' names a store;", first);
+  return first.find('=') == std::string_view::npos || app.get_option_no_throw("--set") == nullptr ? "" : fmt::format("'--set {}' replaces a field;", first);
 }
 
 std::string HelpHint(const CLI::App& app) {
@@ -298,7 +299,7 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
     if (message == "A subcommand is required") {
       message = fmt::format("'{}' needs one of: {}", PathOf(command), Join(CommandNames(command), ", "));
     }
-    return Report(UsageError(WordsOfParser(message), JoinHints(SetHint(command, e, message), HelpHint(command))), json, environment);
+    return Report(UsageError(WordsOfParser(message), JoinHints(OptionHint(command, e, message), HelpHint(command))), json, environment);
   }
   if (const absl::Status empty = CheckValuesGiven(CommandGiven(tree->root)); !empty.ok()) return Report(empty, json, environment);
   const absl::StatusOr<int> code = RunCommand(*tree, environment, json);
