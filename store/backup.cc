@@ -25,6 +25,19 @@ absl::Status SyncFile(const std::filesystem::path& file) {
   return absl::OkStatus();
 }
 
+// An empty file for the copy. SQLite, which takes it for a database to come, would say only that it cannot open it; the system says why.
+absl::Status MakeEmpty(const std::filesystem::path& file, const std::filesystem::path& target, bool elsewhere) {
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    const int reason = errno;
+    const bool forbidden = reason == EACCES || reason == EPERM || reason == EROFS;
+    return absl::FailedPreconditionError(fmt::format("cannot make '{}': {}{}", target.string(), std::strerror(reason),
+                                                     forbidden && elsewhere ? "; name a file in a folder that the scheduler's user may write" : ""));
+  }
+  close(fd);
+  return absl::OkStatus();
+}
+
 // So many pages, some 40 MB, before it is looked whether to stop.
 constexpr int kPagesAtOnce = 10'000;
 
@@ -69,6 +82,7 @@ absl::StatusOr<int64_t> Copy(sql::Connection& db, const std::filesystem::path& t
   std::filesystem::path beside = target;
   beside += fmt::format(".{}-{}.part", getpid(), counter++);
   std::filesystem::remove(beside, error);
+  RETURN_IF_ERROR(MakeEmpty(beside, target, elsewhere));
   absl::Status status = CopyOfOneMoment(db, beside, elsewhere, stop);
   // Only the copy is written, and "the disk" would be taken for that of the store.
   if (absl::IsResourceExhausted(status) && !sql::DiskTrouble(status).empty()) {

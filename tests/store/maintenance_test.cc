@@ -39,6 +39,15 @@ TEST_F(BackupTest, AFileThatIsThereIsLeftAlone) {
   EXPECT_EQ(Backup(test_.db(), test_.store->file()).status().code(), absl::StatusCode::kAlreadyExists) << "the store itself";
 }
 
+TEST_F(BackupTest, WhatCannotBeMadeIsToldWithTheSystemsReason) {
+  const std::string name = std::string(250, 'b') + ".db";  // There is room for it, and none for that of the file beside it.
+
+  const absl::Status status = Backup(test_.db(), folder_ / name).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(), "cannot make '" + (folder_ / name).string() + "': File name too long");
+}
+
 TEST_F(BackupTest, OfManyToOneNameOneIsMadeAndWhole) {
   constexpr int kMany = 8;
   std::vector<absl::StatusCode> codes(kMany);
