@@ -73,6 +73,11 @@ absl::Status StatusOfCode(int code, std::string_view message, std::string_view w
     default:
       break;
   }
+  // What makes the file -shm longer has failed. SQLite does not keep the system's reason, and there is hardly another.
+  if (code == SQLITE_IOERR_SHMSIZE) {
+    return WithDiskTrouble(absl::ResourceExhaustedError(fmt::format("{}: the disk is full: there is no room for SQLite's file -shm beside the store; free some (SQLite {})", what, code)),
+                           "the disk is full");
+  }
   switch (code & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:

@@ -1,5 +1,7 @@
 #include "store/sql/connection.h"
 
+#include <sqlite3.h>
+
 #include <thread>
 
 #include "tests/store/fixture.h"
@@ -126,6 +128,16 @@ TEST_F(SqlTest, ASavepointThatChangesManyPagesIsKeptOrTakenBackAsOneThatChangesF
   }
   EXPECT_OK(tx.Commit());
   EXPECT_EQ(*db_.One<int64_t>("SELECT count(*) FROM t WHERE c = a AND b LIKE 'x%'"), 6000);
+}
+
+// Of opening a store on a full disk: SQLite says "disk I/O error".
+TEST(StatusOfCodeTest, NoRoomForSharedMemoryIsAFullDisk) {
+  const absl::Status status = StatusOfCode(SQLITE_IOERR_SHMSIZE, "disk I/O error", "SELECT 1");
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("SELECT 1: the disk is full: there is no room for"));
+  EXPECT_EQ(DiskTrouble(status), "the disk is full");
+  EXPECT_EQ(StatusOfCode(SQLITE_IOERR_READ, "disk I/O error", "SELECT 1").code(), absl::StatusCode::kUnavailable) << "another error of a disk stays what it was";
 }
 
 TEST_F(SqlTest, TwoQueriesOfTheSameTextRunAtOnce) {
