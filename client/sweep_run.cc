@@ -284,6 +284,9 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
         return status;
       }
     }
+    if (!workers_.empty()) {
+      if (const std::string news = writing_.Of(last, WhereFlags(session_), Clock::now()); !news.empty()) view.Say(news);
+    }
     if (absl::Status status = CheckStuck(last, view); !status.ok()) {
       view.Finish();
       return status;

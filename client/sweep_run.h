@@ -17,6 +17,7 @@
 #include "client/output/progress.h"
 #include "client/pause_news.h"
 #include "client/session.h"
+#include "client/slow_writing.h"
 #include "client/stuck.h"
 #include "longreach/v1/api.pb.h"
 
@@ -110,6 +111,7 @@ class SweepRun {
   bool seen_aside_ = false;  // At the last look all workers were put aside and had nothing to do.
   PauseNews pauses_;
   StuckWatch stuck_;
+  SlowWriting writing_;
 };
 
 }  // namespace longreach::client

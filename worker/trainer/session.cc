@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <thread>
+#include <utility>
 
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
@@ -393,10 +394,15 @@ absl::Status Session::WriteSeries(const std::string& name, size_t member, const 
 
 absl::Status Session::Insist(const std::function<absl::Status()>& write) {
   Report(Progress::Phase::kWriting);
+  bool told = false;
   while (true) {
     const absl::Status written = Write(write);
     Report(Progress::Phase::kWriting);
-    if (written.code() != absl::StatusCode::kResourceExhausted) return written;
+    if (written.code() != absl::StatusCode::kResourceExhausted) {
+      if (told && written.ok()) observer_.OnLine("there was room again, and it is written");
+      return written;
+    }
+    if (!std::exchange(told, true)) observer_.OnLine(Text("what is computed waits until there is room for it: ", written.message()));
     Poll();
     if (stop_) return absl::OkStatus();
     std::this_thread::sleep_for(kPauseOnFullDisk);

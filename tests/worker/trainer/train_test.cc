@@ -141,6 +141,30 @@ TEST_F(TrainTest, WritesACheckpointOnceMoreWhereRoomCouldBeMade) {
   }
 }
 
+// Who looks for why nothing comes of a job finds it in its log.
+TEST_F(TrainTest, SaysOnceThatWhatIsComputedWaitsForRoom) {
+  class Lines final : public RecordingObserver {
+   public:
+    void OnLine(const std::string& line) override {
+      if (line.find("room") != std::string::npos) of_room.push_back(line);
+    }
+    std::vector<std::string> of_room;
+  };
+  PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "full");
+  // Full at the first try: what could not be written is removed.
+  const std::filesystem::path beside = request.folder / "weights.safetensors.part";
+  std::filesystem::create_symlink("/dev/full", beside);
+  Lines observer;
+
+  const absl::StatusOr<PackResult> result = Train(request, observer);
+
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(observer.of_room.size(), 2u);
+  EXPECT_EQ(observer.of_room[0], "what is computed waits until there is room for it: cannot write " + beside.string() + ": No space left on device");
+  EXPECT_EQ(observer.of_room[1], "there was room again, and it is written");
+  EXPECT_TRUE(std::filesystem::exists(result->weights));
+}
+
 TEST_F(TrainTest, StopsWithoutACheckpointWhereItsFolderIsGone) {
   PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "gone");
   request.checkpoint_every_s = 0;
