@@ -9,6 +9,8 @@
 #include "client/errors.h"
 #include "client/given_options.h"
 #include "client/output/text.h"
+#include "client/spec/meant_field.h"
+#include "longreach/v1/spec.pb.h"
 #include "proto/base/build_info.h"
 #include "proto/base/parse_errors.h"
 #include "proto/base/text.h"
@@ -61,6 +63,22 @@ std::string HelpHint(const CLI::App& app) {
   return fmt::format("'{} --help' shows how it is used", PathOf(app));
 }
 
+// What to write in place of the option `word`, which there is not: "-set" for --set, or a field of the sweep as an option of its own, which
+// other programs have ("--steps 5"). `next`: the argument behind it.
+std::string OptionMeant(const CLI::App& app, std::string_view word, std::string_view next) {
+  const size_t equals = word.find('=');
+  std::string name(word.substr(0, equals));
+  if (!name.starts_with("--")) return FindOption(app, "-" + name) == nullptr ? "" : fmt::format("did you mean '-{}'?", name);
+  if (app.get_option_no_throw("--set") == nullptr) return "";
+  name.erase(0, 2);
+  std::ranges::replace(name, '-', '_');
+  std::string field = FieldCalled(name, *v1::SweepSpec::descriptor());
+  if (field.empty()) return "";
+  if (constexpr std::string_view kAxes = "axes."; field.starts_with(kAxes)) field.erase(0, kAxes.size());
+  const std::string_view value = equals != word.npos ? word.substr(equals + 1) : next.starts_with('-') ? std::string_view() : next;
+  return fmt::format("'--set {}={}' sets that field;", field, value.empty() ? "VALUE" : value);
+}
+
 // CLI11 reports words that it does not know late and without a suggestion; this finds the first of them.
 absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string>& arguments) {
   const CLI::App* app = &root;
@@ -73,8 +91,9 @@ absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string
       const std::string name = is_long ? word.substr(0, equals) : word.substr(0, 2);
       const CLI::Option* option = FindOption(*app, name);
       if (option == nullptr) {
+        const std::string meant = OptionMeant(*app, word, i + 1 < arguments.size() ? arguments[i + 1] : "");
         return UsageError(fmt::format("unknown option '{}'", Printable(name)),
-                          JoinHints(DidYouMean(name, OptionNames(*app)), HelpHint(*app)));
+                          JoinHints(meant.empty() ? DidYouMean(name, OptionNames(*app)) : meant, HelpHint(*app)));
       }
       const bool has_value = is_long ? equals != std::string::npos : word.size() > 2;
       if (TakesValue(*option) && !has_value) ++i;

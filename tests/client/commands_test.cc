@@ -123,6 +123,11 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"results", "--pubished"}, "unknown option '--pubished'");
   refused({"status", "--shceduler", "x"}, "did you mean '--scheduler'?");
   refused({"run", "quickstart", "-z"}, "unknown option '-z'");
+  refused({"run", "quickstart", "-set", "seed=3"}, "did you mean '--set'?");
+  refused({"run", "quickstart", "--steps", "5"}, "unknown option '--steps'\n  '--set training.steps=5' sets that field; 'longreach run --help'");
+  refused({"plan", "quickstart", "--seed=0..4"}, "'--set seed=0..4' sets that field;");
+  refused({"submit", "quickstart", "--batch-size", "--quiet"}, "'--set training.batch_size=VALUE' sets that field;");
+  refused({"results", "last", "--steps", "5"}, "unknown option '--steps'\n  'longreach results --help'");
   refused({"pause"}, "SWEEP is required");
   refused({"watch", "nope-tinyllama"}, "'nope-tinyllama' stands for several sweeps; name one of nope-");
   refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, axes, data, fields, values");
