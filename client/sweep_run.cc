@@ -382,7 +382,8 @@ absl::Status SweepRun::CheckStuck(const v1::SweepUpdate& last, ProgressView& vie
   const bool for_own_data = !workers_.empty() && stuck_.lacks_data();
   if (news && !for_own_data) view.Say(stuck_.reason());  // Else it may pass within seconds: where it does not, that ends the run.
   if (workers_.empty() || stuck_.times() < (for_own_data ? kStuckForDataAtLast : kStuckAtLast)) return absl::OkStatus();
-  const std::string builds = stuck_.lacks_data() ? "" : "'longreach version' and 'longreach-worker --version' say which builds these are";
+  // What a worker says of itself, as that it is drained, is no matter of builds.
+  const std::string builds = stuck_.lacks_data() || !told_reason_.empty() ? "" : "'longreach version' and 'longreach-worker --version' say which builds these are";
   const std::string kept = options_.again.empty() ? "" : "everything is kept, and the same command goes on";
   return Error(absl::StatusCode::kAborted, fmt::format("nothing can go on: {}", stuck_.reason()), builds.empty() || kept.empty() ? builds + kept : builds + "; " + kept);
 }
