@@ -125,6 +125,9 @@ class Plot final : public Command {
     }
     if (drawing.points == 0) {
       std::vector<std::string> hints = drawing.empty;
+      if (const int diverged = sweep.counts().diverged(); diverged > 0) {
+        hints.push_back(fmt::format("{} of its {} jobs diverged (their loss was not finite), and are in no figure", Thousands(diverged), Thousands(sweep.jobs())));
+      }
       if (drawing.metric == "position_loss" && axes_.Has("attention_scale")) {
         hints.emplace_back("where scales and bins have more than 1,000 losses, these are in the job's file alone: 'longreach job JOB --get series --file FILE'");
       }

@@ -395,6 +395,10 @@ TEST_F(PlotTest, RefusesWhatCannotBeDrawn) {
   const Outcome nothing = Run("a.vl.json");
   EXPECT_EQ(nothing.code, kFailed);
   EXPECT_THAT(nothing.err, HasSubstr("nothing to draw: no job of sweep 'table-b1' has a value of accuracy (%) there yet"));
+  EXPECT_THAT(nothing.err, Not(HasSubstr("diverged")));
+  scheduler_.sweep.set_jobs(6);
+  scheduler_.sweep.mutable_counts()->set_diverged(6);
+  EXPECT_THAT(Run("a.vl.json").err, HasSubstr("\n  6 of its 6 jobs diverged (their loss was not finite), and are in no figure\n"));
 
   folder_.Write("there.vl.json", "mine");
   EXPECT_EQ(Run("there.vl.json").code, kFailed);

@@ -57,7 +57,7 @@ def test_a_sweep_runs_with_tokens_over_tls(home):
     Worker(home, scheduler, "--ca", certificates["ca.crt"], "--token-file", home.path / "worker.token")
     wait_for_small(home, scheduler, "--ca", certificates["ca.crt"], "--token-file", home.path / "reader.token")
     refused = run_cli(home, "cancel", "small", "--ca", certificates["ca.crt"], "--token-file", home.path / "reader.token", scheduler=scheduler)
-    assert refused.code == 5 and "has the role reader, and this call is for client" in refused.err, refused
+    assert refused.code == 5 and "has the role reader, and this call is for client; call with a certificate or a token of such a role" in refused.err, refused
 
 
 def test_tokens_are_asked_for_within_this_machine_too(home):

@@ -52,7 +52,8 @@ absl::Status UnknownToken() {
 absl::Status CheckRole(const access::Admission& admission, v1::Role role, const std::string& who) {
   if (access::Admits(admission, role)) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      fmt::format("{} has the role {}, and this call is for {}", who, access::RoleName(role), access::AdmittedRoles(admission)));
+      fmt::format("{} has the role {}, and this call is for {}; call with a certificate or a token of such a role", who, access::RoleName(role),
+                  access::AdmittedRoles(admission)));
 }
 
 }  // namespace
