@@ -1,0 +1,43 @@
+// What the client says to write in place of a word that is no option and no argument of a command.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "client/errors.h"
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+void ExpectRefusedAsUsage(const std::vector<std::string>& arguments, const std::string& text) {
+  const Outcome outcome = RunCommandLine(arguments);
+  EXPECT_EQ(outcome.code, kUsage) << text;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr(text));
+}
+
+// As other programs have it: '--steps 5'.
+TEST(OptionHintsTest, AFieldOfTheSweepAsAnOptionIsAnsweredWithSet) {
+  ExpectRefusedAsUsage({"run", "quickstart", "--steps", "5"}, "unknown option '--steps'\n  '--set training.steps=5' sets that field; 'longreach run --help'");
+  ExpectRefusedAsUsage({"plan", "quickstart", "--seed=0..4"}, "'--set seed=0..4' sets that field;");
+  ExpectRefusedAsUsage({"plan", "quickstart", "--lr", "1e-3"}, "'--set learning_rate=1e-3' sets that field;");
+  ExpectRefusedAsUsage({"submit", "quickstart", "--batch-size", "--quiet"}, "'--set training.batch_size=VALUE' sets that field;");
+  ExpectRefusedAsUsage({"results", "last", "--steps", "5"}, "unknown option '--steps'\n  'longreach results --help'");
+}
+
+TEST(OptionHintsTest, ALongOptionWithOneHyphenIsKnown) {
+  ExpectRefusedAsUsage({"run", "quickstart", "-set", "seed=3"}, "did you mean '--set'?");
+  ExpectRefusedAsUsage({"run", "quickstart", "-store=b1.db"}, "did you mean '--store'?");
+}
+
+TEST(OptionHintsTest, AStoreThatIsNamedByItsFileAloneIsAnsweredWithStore) {
+  ExpectRefusedAsUsage({"store", "check", "b1.db"}, "there is no place for: b1.db\n  '--store b1.db' names a store; 'longreach store check --help'");
+  ExpectRefusedAsUsage({"pause", "last", "x=1"}, "there is no place for: x=1\n  'longreach pause --help'");
+}
+
+}  // namespace
+}  // namespace longreach::client
