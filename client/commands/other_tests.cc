@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <set>
@@ -27,6 +28,14 @@ bool AnswersNoMore(const absl::Status& status) { return absl::IsUnavailable(stat
 
 }  // namespace
 
+bool TrainsNothing(const v1::SweepSpec& sweep) {
+  const auto says_steps = [](const v1::SweepSpec& spec) { return spec.training().has_steps(); };
+  const auto says_none = [&says_steps](const v1::SweepSpec& spec) { return says_steps(spec) && spec.training().steps() == 0; };
+  const bool none_of_its_own = says_none(sweep);
+  if (sweep.systems().empty()) return none_of_its_own;
+  return std::ranges::all_of(sweep.systems(), [&](const v1::System& system) { return says_steps(system.with()) ? says_none(system.with()) : none_of_its_own; });
+}
+
 std::vector<std::string> SweepsWithTests(const v1::ListSweepsResponse& all, const std::string& name, const std::string& own) {
   std::vector<std::string> ids;
   for (const bool named : {true, false}) {
@@ -50,7 +59,7 @@ std::string TestsAloneDiffer(const v1::Sweep& other, const v1::Evaluation& ours,
 }
 
 void SayWhereTestsAloneDiffer(Session& session, Connection& connection, const v1::SweepSpec& sweep, const v1::Plan& plan, const std::string& own) {
-  if (session.settings().quiet || plan.done() >= plan.jobs() || plan.jobs() > kMostJobsCompared) return;
+  if (session.settings().quiet || plan.done() >= plan.jobs() || plan.jobs() > kMostJobsCompared || TrainsNothing(sweep)) return;
   const absl::StatusOr<v1::ListSweepsResponse> all = connection.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest());
   if (!all.ok()) return;  // It is planned all the same; so below.
   std::set<std::string> seen = {sweep.evaluation().SerializeAsString()};

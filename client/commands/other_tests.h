@@ -14,6 +14,9 @@ namespace longreach::client {
 // submitted. Cheap: a few sweeps of the store are looked at, and a sweep of very many jobs is not compared.
 void SayWhereTestsAloneDiffer(Session& session, Connection& connection, const v1::SweepSpec& sweep, const v1::Plan& plan, const std::string& own);
 
+// No job of the sweep itself is trained: they test weights that are there, and to test them otherwise trains nothing again.
+bool TrainsNothing(const v1::SweepSpec& sweep);
+
 // Ids of the sweeps that are worth a look: those with results, of this name before others, as many as are looked at.
 std::vector<std::string> SweepsWithTests(const v1::ListSweepsResponse& all, const std::string& name, const std::string& own);
 

@@ -142,6 +142,22 @@ TEST_F(SweepCallsTest, OfManySweepsThoseOfTheNameAreLookedAtFirst) {
   EXPECT_THAT(SweepsWithTests(all, "mine", "16"), ::testing::ElementsAre("7", "17", "19", "0", "1", "2", "3", "4"));
 }
 
+TEST(OtherTestsTest, ASweepThatTestsWeightsAloneTrainsNothingAgain) {
+  v1::SweepSpec sweep;
+  EXPECT_FALSE(TrainsNothing(sweep)) << "updates by default";
+  sweep.mutable_training()->set_steps(0);
+  EXPECT_TRUE(TrainsNothing(sweep));
+  sweep.add_systems()->mutable_with()->mutable_model()->set_attention_scale(1.2);
+  EXPECT_TRUE(TrainsNothing(sweep));
+  sweep.add_systems()->mutable_with()->mutable_training()->set_steps(200);
+  EXPECT_FALSE(TrainsNothing(sweep)) << "one system does";
+  sweep.mutable_training()->set_steps(200);
+  sweep.mutable_systems(1)->mutable_with()->mutable_training()->set_steps(0);
+  EXPECT_FALSE(TrainsNothing(sweep)) << "the first has the sweep's own";
+  sweep.mutable_systems(0)->mutable_with()->mutable_training()->set_steps(0);
+  EXPECT_TRUE(TrainsNothing(sweep));
+}
+
 TEST_F(SweepCallsTest, TestsOfLengthsThatAreTrainedOnAreTold) {
   const std::vector<std::string> tests_5_to_14 = {"--set", "training.lengths=1..10", "--set", "evaluation.lengths=5..14"};
   for (const char* command : {"plan", "submit", "run"}) {
