@@ -133,6 +133,12 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
     held_ = started.status();
     return holder_.address;
   }
+  // Whoever would train there has started no scheduler, and is told whose it is.
+  if (!started.ok() && !holder_.is_merged) {
+    if (const std::string who = CommandAt(holder_.address); !who.empty()) {
+      return Error(started.status().code(), std::string(started.status().message()), fmt::format("{} has it open: wait until that has ended", who));
+    }
+  }
   ASSIGN_OR_RETURN(embedded_, std::move(started));
   return embedded_->address();
 }

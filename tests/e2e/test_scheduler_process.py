@@ -202,6 +202,8 @@ def test_a_store_that_a_run_keeps_is_not_waited_for(home):
     second = run_cli(home, "submit", "noop", "--store", "kept.db")
 
     assert second.code == 1 and "is held by another scheduler, at unix:" in second.err and "waiting" not in second.err, second
+    # Who started no scheduler is told whose it is.
+    assert f"'longreach run quickstart --set training.steps=1000000 --store kept.db' (process {running.pid}) has it open" in second.err, second
     looked = run_cli(home, "sweeps", "--store", "kept.db")
     assert looked.code == 0 and "waiting" not in looked.err, looked
     running.kill()
