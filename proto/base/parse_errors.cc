@@ -45,7 +45,9 @@ constexpr struct {
     {"*: 1 required * in * missing", "$0: its value is missing ($1)"},
     {"*: 1 required * missing", "$0: its value is missing ($1)"},
     {"INI was not able to parse *", "$0: no option has this name, in the file that --config names"},
-    {"The following argument* not expected: *", "there is no place for: $1"},
+    {"*: * unit not recognized. Allowed values: *", "$0: '$1' is no unit that it takes; units are K, M, G, T, P and E, as in 500G"},
+    {"* was not readable (missing?)", "cannot read $0: is it there, and may it be read?"},
+    {"A subcommand is required", "one of its commands is required"},
 };
 
 // What is no number, and what is one that the option's type does not hold.
@@ -81,6 +83,22 @@ std::string OtherCount(const std::string& option, const std::string& takes, cons
   return Text(option, ": ", got, got == "1" ? " value" : " values", ", and it takes ", takes, " with ',' between them: ", form);
 }
 
+// What is left when all else is read. An option among it is the mistake, and words beside it were meant as its value.
+std::string LeftOver(std::string_view words) {
+  for (const std::string& word : Split(words, ' ')) {
+    const bool is_option = word.size() > 1 && word[0] == '-' && !ParseDouble(word);
+    if (is_option) return Text("unknown option '", word.substr(0, word.find('=')), "'");
+  }
+  return Text("there is no place for: ", words);
+}
+
+std::optional<std::string> OfWords(const std::string& message) {
+  std::vector<std::string> found;
+  if (Match("The following argument* not expected: *", message, found)) return LeftOver(found[1]);
+  if (Match("*: * not in {*}", message, found)) return Text(found[0], ": '", found[1], "' is none of ", Join(Split(found[2], ','), ", "));
+  return std::nullopt;
+}
+
 std::optional<std::string> OfNumbers(const std::string& message) {
   std::vector<std::string> found;
   if (Match("Could not convert: * = *", message, found)) return NotConverted(found[0], found[1]);
@@ -95,6 +113,7 @@ std::optional<std::string> OfNumbers(const std::string& message) {
 
 std::string WordsOfParser(const std::string& message) {
   if (std::optional<std::string> words = OfNumbers(message)) return *std::move(words);
+  if (std::optional<std::string> words = OfWords(message)) return *std::move(words);
   std::vector<std::string> found;
   for (const auto& [theirs, ours] : kSentences) {
     if (!Match(theirs, message, found)) continue;

@@ -44,8 +44,22 @@ TEST(ParseErrorsTest, WhatIsNoNumberIsNotSaidToBeOutOfBounds) {
   EXPECT_EQ(WordsOfParser("--lease-s: Value 1e400 not in range 0.100000 to 86400.000000"), "--lease-s: 1e400 is not within 0.1 to 86400");
 }
 
+TEST(ParseErrorsTest, AnOptionThatThereIsNotIsNamedWithoutItsValue) {
+  EXPECT_EQ(WordsOfParser("The following arguments were not expected: localhost:1 --schedular"), "unknown option '--schedular'");
+  EXPECT_EQ(WordsOfParser("The following argument was not expected: --listn=localhost:1"), "unknown option '--listn'");
+  EXPECT_EQ(WordsOfParser("The following argument was not expected: -5"), "there is no place for: -5") << "a number is none";
+}
+
+TEST(ParseErrorsTest, AChoiceAUnitAFileAndACommandAreToldInPlainWords) {
+  EXPECT_EQ(WordsOfParser("--output: yaml not in {table,json}"), "--output: 'yaml' is none of table, json");
+  EXPECT_EQ(WordsOfParser("--max-artifact-bytes: lots unit not recognized. Allowed values: {b,k,kb}"),
+            "--max-artifact-bytes: 'lots' is no unit that it takes; units are K, M, G, T, P and E, as in 500G");
+  EXPECT_EQ(WordsOfParser("/nowhere was not readable (missing?)"), "cannot read /nowhere: is it there, and may it be read?");
+  EXPECT_EQ(WordsOfParser("A subcommand is required"), "one of its commands is required");
+}
+
 TEST(ParseErrorsTest, OtherWordsStay) {
-  for (const char* words : {"", "SWEEP is required", "--output: yaml not in {table,json}"}) EXPECT_EQ(WordsOfParser(words), words);
+  for (const char* words : {"", "SWEEP is required"}) EXPECT_EQ(WordsOfParser(words), words);
 }
 
 }  // namespace
