@@ -305,7 +305,13 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportTokens() const {
     std::error_code error;
     std::filesystem::path file = tokenizer;
     const bool is_imported = !std::filesystem::exists(file, error) && data::CheckName(tokenizer).ok();
-    if (is_imported) file = folder / tokenizer;
+    if (is_imported) {
+      file = folder / tokenizer;
+      if (!std::filesystem::exists(file, error)) {
+        return absl::NotFoundError(fmt::format("--tokenizer: there is neither a file '{0}' nor an imported model of that name in {1}; name a tokenizer.model, a folder that "
+                                               "has one, or first 'longreach data import model DIR --name {0}'", tokenizer, folder.string()));
+      }
+    }
     if (std::filesystem::is_directory(file, error)) {
       if (!std::filesystem::exists(file / "tokenizer.model", error)) {
         // It knows what to do about a folder without one; but what is put into a data set's later belongs to none.

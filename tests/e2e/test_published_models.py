@@ -383,6 +383,7 @@ def test_files_that_were_not_imported_are_not_used(home):
     there = home.path / "share/longreach/data/whole"
     assert data(home, "check", "whole").code == 0
     # So nobody is told to put the tokenizer there.
+    assert "--tokenizer: there is neither a file 'hole' nor an imported model of that name" in refused(home, "tokens", TOKENIZER, "--tokenizer", "hole", "--name", "none")
     assert "the data set 'whole' was imported without tokenizer.model; name that file where it lies" in refused(home, "tokens", TOKENIZER, "--tokenizer", "whole", "--name", "none")
     shutil.copy(TOKENIZER, there)
     told = data(home, "check", "whole")
