@@ -2,8 +2,10 @@
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/suggestions.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "proto/base/shell_word.h"
 
 namespace longreach::client {
 namespace {
@@ -37,6 +39,8 @@ class Drain final : public Command {
     } else {
       session.out() << fmt::format("worker {} {} is {}\n", ShortId(after.id()), Printable(after.name()),
                                    Printable(after.state()));
+      // Of one that is gone its state does not show it, and the next process of that worker is drained all the same.
+      if (!undo_) session.Say(fmt::format("it gets no work, also when it comes back, until 'longreach drain --undo {}{}'", ShellWord(Printable(worker_)), WhereFlags(session)));
     }
     return kDone;
   }

@@ -32,8 +32,12 @@ TEST_F(SteeringTest, SteeringSaysWhatToWhom) {
   Run({"priority", "mine", "-5"});
   EXPECT_EQ(scheduler_.steered.action(), v1::SteerSweepRequest::ACTION_SET_PRIORITY);
   EXPECT_EQ(scheduler_.steered.priority(), -5);
-  EXPECT_THAT(Run({"drain", "gpu-1"}).out, HasSubstr("gpu-1 is draining"));
-  EXPECT_THAT(Run({"drain", "gpu-1", "--undo"}).out, HasSubstr("gpu-1 is active"));
+  const Outcome drained = Run({"drain", "gpu-1"});
+  EXPECT_THAT(drained.out, HasSubstr("gpu-1 is draining"));
+  EXPECT_THAT(drained.err, HasSubstr("it gets no work, also when it comes back, until 'longreach drain --undo gpu-1 --scheduler "));
+  const Outcome undone = Run({"drain", "gpu-1", "--undo"});
+  EXPECT_THAT(undone.out, HasSubstr("gpu-1 is active"));
+  EXPECT_EQ(undone.err, "");
   EXPECT_EQ(scheduler_.steered_worker.worker(), "gpu-1");
 }
 
