@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/commands/suggestions.h"
+#include "client/doctor/variables.h"
 #include "client/holder.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -41,16 +42,27 @@ void Session::SayProgress() {
   }
 }
 
+// What else may have been meant where neither scheduler nor store is named: a line for each.
+std::string Session::WhyNoneIsNamed() const {
+  std::string lines;
+  for (const UnknownVariable& one : UnknownVariables(environment_.variable_names())) {
+    if (!one.meant.empty()) lines += fmt::format("{}: {}\n", WhatIsUnknown(one), AdviceOn(one));
+  }
+  if (std::error_code error; std::filesystem::exists(kDefaultStore, error)) {
+    lines += fmt::format("there is a {0} here, as 'longreach run' makes it: --store {0} looks into it\n", kDefaultStore);
+  }
+  return lines;
+}
+
 absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default) {
   if (connection_ != nullptr) return connection_.get();
   if (OpensStore(embed_by_default)) {
     ASSIGN_OR_RETURN(connection_, ConnectToStore(use));
   } else {
     absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(settings_.scheduler, settings_.credentials);
-    if (std::error_code error; absl::IsUnavailable(opened.status()) && !settings_.scheduler_named && std::filesystem::exists(kDefaultStore, error)) {
+    if (absl::IsUnavailable(opened.status()) && !settings_.scheduler_named) {
       const ErrorText text = SplitError(opened.status());
-      return Error(absl::StatusCode::kUnavailable, text.message,
-                   fmt::format("there is a {0} here, as 'longreach run' makes it: --store {0} looks into it\n{1}", kDefaultStore, text.hint));
+      return Error(absl::StatusCode::kUnavailable, text.message, WhyNoneIsNamed() + text.hint);
     }
     ASSIGN_OR_RETURN(connection_, std::move(opened));
   }

@@ -95,6 +95,7 @@ class Session {
   // The address of the scheduler that has the store.
   absl::StatusOr<std::string> StartEmbedded(StoreUse use);
   // That another command has the store, and which, if that can be seen.
+  std::string WhyNoneIsNamed() const;
   void SayWhoHasIt(std::string_view waiting, std::string_view how_long);
 
   Environment environment_;

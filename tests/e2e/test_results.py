@@ -93,6 +93,10 @@ def test_a_store_that_is_not_asked_is_pointed_at_and_one_that_nothing_works_on_i
     assert asked.code == 3 and "longreach.db" not in asked.err, asked
     asked = harness.run(home, "env", "-u", "LONGREACH_SCHEDULER", harness.BIN / "longreach", "results")
     assert asked.code == 3 and "there is a longreach.db here, as 'longreach run' makes it: --store longreach.db looks into it" in asked.err, asked
+    assert "LONGREACH_" not in asked.err, asked
+    # A variable that was to name the store, and does not.
+    asked = harness.run(home, "env", "-u", "LONGREACH_SCHEDULER", "LONGREACH_STOR=longreach.db", harness.BIN / "longreach", "results")
+    assert asked.code == 3 and "LONGREACH_STOR means nothing to any of the programs: did you mean LONGREACH_STORE?" in asked.err, asked
     for command in ("wait", "watch"):
         waited = run_cli(home, command, "--store", "longreach.db")
         assert waited.code == 1 and "nothing works on longreach.db" in waited.err, waited
