@@ -31,8 +31,9 @@ absl::Status MakeEmpty(const std::filesystem::path& file, const std::filesystem:
   if (fd < 0) {
     const int reason = errno;
     const bool forbidden = reason == EACCES || reason == EPERM || reason == EROFS;
-    return absl::FailedPreconditionError(fmt::format("cannot make '{}': {}{}", target.string(), std::strerror(reason),
-                                                     forbidden && elsewhere ? "; name a file in a folder that the scheduler's user may write" : ""));
+    const auto code = reason == ENOSPC || reason == EDQUOT ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kFailedPrecondition;
+    return {code, fmt::format("cannot make '{}': {}{}", target.string(), std::strerror(reason),
+                              forbidden && elsewhere ? "; name a file in a folder that the scheduler's user may write" : "")};
   }
   close(fd);
   return absl::OkStatus();
