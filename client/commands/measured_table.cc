@@ -31,6 +31,11 @@ bool IsBestOfPassedOver(const v1::TableSpec& table, const v1::Table& measured) {
          std::ranges::all_of(measured.cells(), [](const v1::TableCell& cell) { return cell.best_of().empty(); });
 }
 
+// Whether something published is printed though nobody has asked for the values in the cells: a program has them all the same, and a reader the gain.
+bool ShowsPublished(Format format, const v1::Table& measured) {
+  return format == Format::kCsv || format == Format::kJson || measured.has_published_gain_of_cells() || measured.has_published_gain_stated();
+}
+
 // As csv a table has no place for its notes: they go to standard error then.
 void SayNotesBeside(Session& session, const v1::Table& table) {
   if (session.settings().format != Format::kCsv) return;
@@ -48,7 +53,7 @@ absl::StatusOr<v1::Table> FetchMeasuredTable(Session& session, Connection& conne
     return Error(absl::StatusCode::kUnimplemented, "the scheduler is of a version that does not know best_of, and has aggregated over all jobs of a cell",
                  "start a scheduler of this client's version, or print each value: --rows or --columns with the axis");
   }
-  NoteOtherSettings(sweep.spec(), table, measured);
+  if (published || ShowsPublished(session.settings().format, measured)) NoteOtherSettings(sweep.spec(), table, measured);
   if (IsAtSingleLengths(table)) {
     const std::string note = NoteOfSharedDraw(sweep.spec(), {table.only().begin(), table.only().end()});
     if (!note.empty()) measured.add_notes(note);

@@ -278,6 +278,13 @@ TEST_F(ResultsTest, PublishedValuesOfOtherSettingsAreSaidToBeSo) {
   spec.mutable_axes()->add_seed(7);
   EXPECT_THAT(Run({"results", "last", "--published"}).out,
               HasSubstr("published values are of other settings: this sweep differs from the preset 'table-b1' in seed, training.steps"));
+  // Where none is printed, there is nothing to say of them.
+  scheduler_.table.clear_published_gain_of_cells();
+  scheduler_.table.clear_published_gain_stated();
+  EXPECT_THAT(Run({"results", "last"}).out, Not(HasSubstr("other settings")));
+  EXPECT_THAT(Run({"results", "last", "-o", "json"}).out, HasSubstr("other settings"));
+  scheduler_.table.set_published_gain_of_cells(7);
+  EXPECT_THAT(Run({"results", "last"}).out, HasSubstr("other settings")) << "the gain below the table is published";
   // Nothing published, nothing to say.
   scheduler_.table.mutable_cells(0)->clear_published();
   EXPECT_THAT(Run({"results", "last", "--published"}).out, Not(HasSubstr("other settings")));
