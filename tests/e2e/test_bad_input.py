@@ -101,6 +101,14 @@ def test_says_when_there_is_no_scheduler(home):
     assert_refused(run_cli(home, "status", "--scheduler", f"127.0.0.1:{port}"), 3, [f"127.0.0.1:{port}", "longreach-scheduler"])
 
 
+def test_says_why_a_sweep_file_does_not_open(home):
+    # Root may read whatever has bytes; a socket opens for nobody.
+    with socket.socket(socket.AF_UNIX) as listens:
+        listens.bind(str(home.path / "sweep.yaml"))
+        refused = run_cli(home, "plan", home.path / "sweep.yaml")
+    assert_refused(refused, 5, ["cannot read sweep file", "sweep.yaml': No such device or address\n"])
+
+
 def test_says_what_it_does_not_find(home, scheduler):
     assert_refused(run_cli(home, "status", "nothing", scheduler=scheduler), 4, ["nothing"])
     assert_refused(run_cli(home, "job", "abcd1234", scheduler=scheduler), 4, ["abcd1234"])
