@@ -32,7 +32,8 @@ void MixedAxes::Add(Mixture& mixture, const TableJob& job) const {
     const std::string& value = ValueOf(job, axes_[i].name);
     if (value == mixture.first[i]) continue;
     mixture.keys.resize(axes_.size());
-    mixture.keys[i].insert({mixture.first[i], value});
+    if (mixture.keys[i].empty()) mixture.keys[i].insert(mixture.first[i]);
+    mixture.keys[i].insert(value);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -273,17 +274,32 @@ void ResultsTable::Add(const TableJob& job) {
   AddWithoutCell(job);
   if (too_large_ || !IsWanted(job, false)) return;
   SeeLengths(job);
-  if (last_.cell == nullptr || !row_axes_.SameKey(job, last_.job) || !column_axes_.SameKey(job, last_.job)) {
-    const std::string row = row_axes_.KeyOf(job);
-    const std::string column = column_axes_.KeyOf(job);
-    rows_.insert(row);
-    columns_.insert(column);
-    too_large_ = IsTooLarge();
-    if (too_large_) return;
-    last_ = {.job = job, .cell = &cells_[{row, column}]};
-  }
+  Cell* const cell = CellFor(job);
+  if (cell == nullptr) return;
   const std::string group = GroupOf(job);
-  if (last_.cell->Add(job, group, metric_->factor)) mixed_.Add(last_.cell->groups[group].mixture, job);
+  if (cell->Add(job, group, metric_->factor)) mixed_.Add(cell->groups[group].mixture, job);
+}
+
+ResultsTable::Cell* ResultsTable::CellFor(const TableJob& job) {
+  PlacedCell* const before = last_.at;
+  const bool same_row = before != nullptr && row_axes_.SameKey(job, last_.job), same_column = before != nullptr && column_axes_.SameKey(job, last_.job);
+  if (same_row && same_column) return &before->second.cell;
+  Place place(same_row ? before->first.first : row_axes_.KeyOf(job), same_column ? before->first.second : column_axes_.KeyOf(job));
+  PlacedCell* at = before == nullptr ? nullptr : before->second.next;
+  if (at == nullptr || at->first != place) {
+    const auto [found, is_new] = cells_.try_emplace(std::move(place));
+    at = &*found;
+    if (is_new) {
+      rows_.insert(at->first.first);
+      columns_.insert(at->first.second);
+      too_large_ = IsTooLarge();
+      if (too_large_) return nullptr;
+    }
+    if (before != nullptr) before->second.next = at;
+  }
+  last_.job = job;
+  last_.at = at;
+  return &at->second.cell;
 }
 
 std::string ResultsTable::GroupOf(const TableJob& job) const { return best_of_.axes().empty() ? std::string() : best_of_.KeyOf(job); }
@@ -296,9 +312,9 @@ std::map<std::string, CellJobs::Group>::const_iterator ResultsTable::Shown(const
 
 MixedAxes ResultsTable::Mixed() const {
   MixedAxes mixed = mixed_;
-  for (const auto& [place, cell] : cells_) {
-    const auto shown = Shown(cell);
-    if (shown != cell.groups.end()) mixed.Count(shown->second.mixture);
+  for (const auto& [place, placed] : cells_) {
+    const auto shown = Shown(placed.cell);
+    if (shown != placed.cell.groups.end()) mixed.Count(shown->second.mixture);
   }
   return mixed;
 }
@@ -336,7 +352,7 @@ const ResultsTable::Cell* ResultsTable::Find(const v1::Table& table, int row, in
   const int own_columns = static_cast<int>(columns_.size());
   if (column < own_columns) {
     const auto found = cells_.find({row_key, table.columns(column).key()});
-    return found == cells_.end() ? nullptr : &found->second;
+    return found == cells_.end() ? nullptr : &found->second.cell;
   }
   const Extra& extra = extras_[column - own_columns];
   const auto found = extra.cells.find(row_key);

@@ -101,6 +101,15 @@ class ResultsTable {
   ResultsTable() = default;
 
   using Cell = CellJobs;
+  using Place = std::pair<std::string, std::string>;  // The keys of a row and a column.
+  struct Placed;
+  using PlacedCell = std::pair<const Place, Placed>;
+  struct Placed {
+    Cell cell = {};
+    // Where the value behind one of this cell stood the last time. Each job has the same lengths or slices one after the other, so it is mostly the same place again,
+    // and is not looked for among all.
+    PlacedCell* next = nullptr;
+  };
   // Neighbours are mostly of one cell, which is then looked for once.
   struct Last {
     TableJob job;
@@ -118,6 +127,8 @@ class ResultsTable {
     std::vector<std::string> differences = {};  // Its sweep's settings that are others.
   };
 
+  // The cell of a job of the sweep, made where there is none. nullptr: the table is too large.
+  Cell* CellFor(const TableJob& job);
   // Notes over which lengths a job's value is a mean.
   void SeeLengths(const TableJob& job);
   // The slice, by its axes, is of spec().slice(), and what it lacks has a place among the rows or columns: the whole of an axis has where it is named.
@@ -180,9 +191,12 @@ class ResultsTable {
   std::map<std::string, std::set<int>> test_lengths_;  // By system.
   std::set<std::string> rows_;
   std::set<std::string> columns_;
-  std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.
+  std::map<Place, Placed> cells_;
   bool too_large_ = false;
-  Last last_;
+  struct {
+    TableJob job;
+    PlacedCell* at = nullptr;
+  } last_;
   std::vector<Extra> extras_;                                  // As in spec_.extra_columns().
   int64_t waiting_ = 0;
   int64_t queued_ = 0;

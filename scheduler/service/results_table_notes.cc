@@ -206,8 +206,8 @@ void ResultsTable::AddNotesOnBestOf(v1::Table& table) const {
 void ResultsTable::AddNoteOnTests(v1::Table& table) const {
   if (!IsOverAllTests()) return;
   std::map<std::string, std::set<int>> tested;
-  for (const auto& [at, cell] : cells_) {
-    for (const std::string& system : cell.measured_systems) {
+  for (const auto& [at, placed] : cells_) {
+    for (const std::string& system : placed.cell.measured_systems) {
       if (const auto lengths = test_lengths_.find(system); lengths != test_lengths_.end()) tested.insert(*lengths);
     }
   }
@@ -282,7 +282,7 @@ void ResultsTable::AddNoteOnRowless(v1::Table& table) const {
   // A sweep names its systems as it likes, so that values may miss their row unseen; which tasks and encodings there are has been asked for.
   if (!row_axes_.Is("system") || std::ranges::find(filters_, spec_.rows(), &TableFilter::axis) != filters_.end()) return;
   std::set<std::string> corpora;
-  for (const auto& [at, cell] : cells_) corpora.insert(cell.data);
+  for (const auto& [at, placed] : cells_) corpora.insert(placed.cell.data);
   std::set<const catalog::PublishedValue*> values;
   std::vector<std::string> systems;
   for (const std::string& row : published_.Rows()) {

@@ -43,6 +43,43 @@ TEST(ResultsTableTest, AggregatesOverWhatIsNeitherRowNorColumn) {
   }
 }
 
+// A cell is mostly behind the one that it was behind before; it is not where jobs come in another order, or lack a length.
+TEST(ResultsTableTest, EveryValueIsInTheCellOfItsOwnRowAndColumnInWhateverOrderJobsCome) {
+  v1::TableSpec spec;
+  spec.set_rows("encoding");
+  spec.set_columns("length");
+  spec.set_aggregate("mean");
+  ResultsTable table = Make(spec);
+  const auto add = [&table](const std::string& encoding, uint32_t seed, const std::vector<std::pair<int, double>>& values) {
+    for (const auto& [length, value] : values) {
+      TableJob job = Done("even_pairs", encoding, 1e-4, seed, value);
+      job.length = length;
+      job.again = length != values.front().first;
+      table.Add(job);
+    }
+  };
+  add("rope", 0, {{41, 0.1}, {42, 0.2}, {43, 0.3}});
+  add("rope", 1, {{41, 0.3}, {42, 0.4}, {43, 0.5}});
+  add("alibi", 0, {{41, 0.6}, {42, 0.7}, {43, 0.8}});
+  add("rope", 2, {{41, 0.5}, {43, 0.1}});
+  add("alibi", 1, {{43, 0.4}, {42, 0.3}, {41, 0.2}});
+
+  const v1::Table built = table.Build();
+
+  EXPECT_THAT(Keys(built.rows()), ::testing::UnorderedElementsAre("alibi", "rope"));
+  EXPECT_THAT(Keys(built.columns()), ElementsAre("41", "42", "43"));
+  const auto expect = [&built](const std::string& row, const std::string& column, int jobs, double mean) {
+    EXPECT_EQ(CellAt(built, row, column).measured_jobs(), jobs) << row << " " << column;
+    EXPECT_NEAR(CellAt(built, row, column).measured(), mean, 1e-9) << row << " " << column;
+  };
+  expect("rope", "41", 3, 30);
+  expect("rope", "42", 2, 30);
+  expect("rope", "43", 3, 30);
+  expect("alibi", "41", 2, 40);
+  expect("alibi", "42", 2, 50);
+  expect("alibi", "43", 2, 60);
+}
+
 TEST(ResultsTableTest, ATableOfMoreCellsThanAnyoneReadsIsRefused) {
   v1::TableSpec spec;
   spec.set_rows("seed");
