@@ -31,6 +31,11 @@ std::optional<std::chrono::seconds> AskBehind(StoreUse use) {
 
 }  // namespace
 
+// The scheduler of this command ends while the connection to it is closed: either takes some milliseconds.
+Session::~Session() {
+  if (embedded_ != nullptr) embedded_->process().CloseInput();
+}
+
 void Session::Say(std::string_view line) {
   if (!settings_.quiet) *environment_.err << line << std::endl;
 }

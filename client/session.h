@@ -32,6 +32,9 @@ class Session {
  public:
   Session(Environment environment, Settings settings)
       : environment_(std::move(environment)), settings_(std::move(settings)) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
 
   const Environment& environment() const { return environment_; }
   const Settings& settings() const { return settings_; }
@@ -108,7 +111,7 @@ class Session {
   std::unique_ptr<EmbeddedScheduler> embedded_;
   absl::Status held_;  // Why there is none, where the store's own scheduler is asked instead.
   StoreHolder holder_;
-  // After embedded_: closed before it is stopped.
+  // After embedded_: closed before that is waited for.
   std::unique_ptr<Connection> connection_;
 };
 
