@@ -394,9 +394,12 @@ absl::StatusOr<bool> ArtifactFiles::Remove(std::string_view sha256) {
   auto pinned = pinned_.Lock();
   if (pinned->contains(std::string(sha256))) return false;
   const std::filesystem::path file = PathOf(sha256);
-  if (unlink(file.c_str()) == 0) return true;
-  if (const int error = errno; error != ENOENT) return FileError("remove", file, error);
-  if (!IsThere()) return IsAway(sha256, folder_);
+  if (unlink(file.c_str()) != 0) {
+    if (const int error = errno; error != ENOENT) return FileError("remove", file, error);
+    if (!IsThere()) return IsAway(sha256, folder_);
+  }
+  // Under the lock too: the next upload of these bytes makes a mark of its own, which would be taken for this one.
+  Settle(sha256);
   return true;
 }
 

@@ -135,7 +135,7 @@ class ArtifactFiles {
   bool LeftUnsettled() { return left_unsettled_.exchange(false); }
   // It is known whose the file is, or it is gone.
   void Settle(std::string_view sha256);
-  // Removes a file unless it is pinned, or the folder only to be read; true: it is gone.
+  // Removes a file unless it is pinned, or the folder only to be read; true: it is gone, and so is what says that it is unsettled.
   absl::StatusOr<bool> Remove(std::string_view sha256);
 
  private:

@@ -197,13 +197,13 @@ absl::StatusOr<int> RemoveUnsettledFiles(sql::Connection& db, ArtifactFiles& fil
   absl::Status trouble;
   for (const std::string& hash : files.Unsettled()) {
     ASSIGN_OR_RETURN(const bool used, HashIsUsed(db, hash));
-    if (!used) {
-      const absl::StatusOr<bool> gone = files.Remove(hash);
-      trouble.Update(gone.status());
-      if (!gone.ok() || !*gone) continue;  // Pinned: its pin will say what becomes of it.
-      ++removed;
+    if (used) {
+      files.Settle(hash);
+      continue;
     }
-    files.Settle(hash);
+    const absl::StatusOr<bool> gone = files.Remove(hash);
+    trouble.Update(gone.status());
+    if (gone.ok() && *gone) ++removed;  // Else it is pinned, and its pin will say what becomes of it.
   }
   if (!trouble.ok()) return trouble;
   return removed;

@@ -416,6 +416,15 @@ TEST_F(ArtifactsTest, AnUnsettledFileThatCannotBeRemovedKeepsNoOtherFromIt) {
   EXPECT_THAT(files().Unsettled(), UnorderedElementsAre(Sha256Of("two"))) << "to be tried again";
 }
 
+// Whoever removed the mark later could take away that of an upload which has put the file there again.
+TEST_F(ArtifactsTest, WithAFileItsMarkGoesToo) {
+  test_.PutFile("could not be recorded");
+
+  EXPECT_TRUE(*files().Remove(Sha256Of("could not be recorded")));
+
+  EXPECT_THAT(files().Unsettled(), IsEmpty());
+}
+
 TEST_F(ArtifactsTest, AFileThatIsSettledStaysAlsoWhereItHasNoRow) {
   test_.PutFile("named by a newer copy of the database");
   files().Settle(Sha256Of("named by a newer copy of the database"));
