@@ -103,6 +103,20 @@ def test_a_backup_adds_a_copy_and_keeps_the_newest(home):
     assert [file for file in old if file.exists()] == old[1:] and (folder / "mine.db").exists(), "what somebody else has put there stays"
 
 
+@pytest.mark.parametrize("keep", ["", "0", "all", "-1"])
+def test_no_copy_is_removed_where_the_settings_say_no_number_of_them(home, keep):
+    folder = home.path / "longreach-scheduler/backup"
+    folder.mkdir(parents=True)
+    scheduler = Scheduler(home, store="longreach-scheduler/longreach.db")
+    old = folder / "20200101T000000Z.db"
+    old.write_text("")
+
+    ended = backup(home, scheduler.address, KEEP=keep)
+
+    assert ended.returncode != 0 and f"KEEP={keep} is no number from 1 on" in ended.stderr, ended
+    assert old.exists() and len(list(folder.iterdir())) == 2, "the new one stays too"
+
+
 def test_where_no_scheduler_answers_the_old_copies_stay(home):
     folder = home.path / "longreach-scheduler/backup"
     folder.mkdir(parents=True)
