@@ -18,6 +18,8 @@
 namespace longreach::data {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StrEq;
 
 constexpr size_t kSomePages = 64 << 10;
@@ -60,7 +62,7 @@ TEST_F(BusErrorDeathTest, ASignalThatIsSentIsOfNoFile) {
     std::raise(SIGBUS);
   };
 
-  EXPECT_DEATH(be_killed(), "^$");
+  EXPECT_DEATH(be_killed(), Not(HasSubstr("a file was cut off")));
 }
 
 TEST_F(BusErrorTest, AFileIsKnownByItsBytesForAsLongAsItIsMapped) {
