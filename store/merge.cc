@@ -329,10 +329,12 @@ absl::Status Merge::KeepPack(int64_t own) {
   static const std::string kSql =
       fmt::format("UPDATE jobs SET split_group = {} WHERE num = ? AND split_group <= 0 AND state <> 'leased'", kPackOfCheckpoint);
   RETURN_IF_ERROR(ours_.Run(kSql, own).status());
-  // One that was split here stays so, in a part with those that came to this step with it. Of an attempt that was here before, the numbers may be those of its halves.
+  // One that was split here stays so, in a part with those of its half that came to this step with it: halves have neighbouring numbers, and a pack of both would have
+  // those fail once more who are not to blame. Of an attempt that was here before, the numbers may be those of its halves.
   ASSIGN_OR_RETURN(const std::vector<ArtifactRow> checkpoints, CheckpointsOf(ours_, own));
   if (checkpoints.empty() || !came_.contains(checkpoints.front().attempt)) return absl::OkStatus();
-  return ours_.Run("UPDATE jobs SET split_group = ? WHERE num = ? AND split_group > 0 AND state <> 'leased'", 2 * checkpoints.front().attempt, own).status();
+  return ours_.Run("UPDATE jobs SET split_group = ? + split_group % 2 WHERE num = ? AND split_group > 0 AND state <> 'leased' AND (steps = 0 OR ? > 0)",
+                   2 * checkpoints.front().attempt, own, checkpoints.front().step).status();
 }
 
 absl::Status Merge::Compare(const JobRow& job, const JobRow& own) {

@@ -265,6 +265,33 @@ TEST_F(MergeTest, PacksOfAHalfThatHaveBegunOverThereStaySplitAndApart) {
   for (const int64_t group : {one, other}) EXPECT_TRUE(group != 2 * failed && group != 2 * failed + 1) << group;
 }
 
+// They are looked for a culprit here, and whoever is none would fail once more in a pack of both halves. At step 0 they have not begun.
+TEST_F(MergeTest, HalvesThatHaveBegunAsOnePackOverThereStayApart) {
+  const std::vector<NewJob> at_60 = MakePack(2, "even_pairs"), at_0 = MakePack(2, "odds_first");
+  const auto split_here_and_train_there = [&](const std::string& name, const std::vector<NewJob>& jobs, int step) {
+    const std::vector<int64_t> own = ours_.AddSweep(name, jobs), nums = theirs_->AddSweep(name, jobs);
+    const int64_t failed = ours_.Start("w1", own);
+    EXPECT_OK(ours_.Write([&](sql::Transaction& tx) -> absl::Status {
+      RETURN_IF_ERROR(RequeueJob(tx, own[0], failed, {.failure = "crashed", .split_group = 2 * failed}));
+      RETURN_IF_ERROR(RequeueJob(tx, own[1], failed, {.failure = "crashed", .split_group = 2 * failed + 1}));
+      return EndAttempt(tx, failed, Outcome::kFailed, "crashed", "", At(30));
+    }));
+    const int64_t attempt = theirs_->Start("w2", nums, 50);
+    for (const int64_t num : nums) theirs_->AddFile(num, "checkpoint", step, attempt, "checkpoint of " + name);
+    return failed;
+  };
+  const int64_t failed_60 = split_here_and_train_there("one", at_60, 60), failed_0 = split_here_and_train_there("two", at_0, 0);
+
+  ASSERT_OK(Merge());
+
+  const int64_t one = OurJob(at_60[0]).split_group;
+  EXPECT_GT(one, 0);
+  EXPECT_EQ(OurJob(at_60[1]).split_group, one + 1);
+  for (const int64_t failed : {failed_60, failed_0}) EXPECT_TRUE(one != 2 * failed && one != 2 * failed + 1) << one;
+  EXPECT_EQ(OurJob(at_0[0]).split_group, 2 * failed_0);
+  EXPECT_EQ(OurJob(at_0[1]).split_group, 2 * failed_0 + 1);
+}
+
 TEST_F(MergeTest, WhatIsNoHashIsRefused) {
   theirs_->AddSweep("one", MakePack(1));
   const int64_t attempt = theirs_->Start("w2", {1});
