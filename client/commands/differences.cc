@@ -34,17 +34,17 @@ DrawnDifferences FromDraws(const std::vector<Draw>& draws, double mean, double l
   const double count = static_cast<double>(draws.size());
   double pairs = 0;
   for (const Draw& draw : draws) pairs += draw.pairs;
-  // Squares of the standard error, and of the shares that draws have of the pairs, by which it is known how certain it is itself.
-  double squared_error = 0, shares = 0, others = 0, others_squared = 0;
+  // The square of the standard error, and what says how certain that is itself: sums over draws, and over every two of them.
+  double squared_error = 0, shares = 0, weights = 0, weights_of_two = 0;
   for (const Draw& draw : draws) {
     const double share = draw.pairs / pairs, rest = (pairs - draw.pairs) / pairs;
-    const double distance = share * (draw.mean - mean);
+    const double distance = share * (draw.mean - mean), weight = share * share / rest;
     squared_error += distance * distance / rest;  // A draw pulls the mean towards itself: `rest` is what that leaves of its variance.
     shares += share * share;
-    others += share * share / rest;
-    others_squared += share * share / rest * (share * share / rest);
+    weights_of_two += 2 * weight * weights;  // With each before it. As a difference of squares it would be inexact where one draw has almost all pairs.
+    weights += weight;
   }
-  const double freedom = 1 / (shares + others * others - others_squared);
+  const double freedom = 1 / (shares + weights_of_two);
   return {.count = static_cast<int>(draws.size()),
           .mean = mean,
           .deviation = AreTheSame(draws, mean, largest) ? 0 : std::sqrt(squared_error * count),

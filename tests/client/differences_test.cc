@@ -82,6 +82,12 @@ TEST(DifferencesTest, DrawsOfUnlikeSizesHaveFewerDegreesOfFreedom) {
   EXPECT_NEAR(PairedP(two).value_or(0), 0.21229561500965635, 1e-12);
 }
 
+TEST(DifferencesTest, ADrawWithAlmostAllPairsLeavesDegreesOfFreedomExact) {
+  // By the same formulas in fractions.
+  EXPECT_NEAR(2 * FromDraws({{1'000'000, 1}, {1, 2}, {1, 3}}, 1, 3).evenness, 1.000002, 1e-10);
+  EXPECT_NEAR(3 * FromDraws({{1'000'000, 1}, {3, 2}, {1, 3}, {1, 4}}, 1, 4).evenness, 1.00000559999976, 1e-10);
+}
+
 double DeviationOf(const std::vector<double>& means, double largest) {
   std::vector<Draw> draws;
   double sum = 0;
