@@ -24,7 +24,8 @@ absl::StatusOr<v1::GetJobResponse> JobsInTurn::Next() {
   if (answers_.empty()) return absl::InternalError("no further job was asked for");
   absl::StatusOr<v1::GetJobResponse> answer = answers_.front().get();
   answers_.pop_front();
-  Ask();
+  // Whoever gets another error ends, and would have to wait for calls that were begun behind it.
+  if (answer.ok() || absl::IsNotFound(answer.status())) Ask();
   return answer;
 }
 

@@ -19,7 +19,7 @@ class JobsInTurn {
   // The connection outlives it.
   JobsInTurn(Connection& connection, std::vector<std::string> ids);
 
-  // The answer for the next of them; not to be called more often than there are jobs.
+  // The answer for the next of them; not to be called more often than there are jobs. Behind an error other than NOT_FOUND no further one is asked for.
   absl::StatusOr<v1::GetJobResponse> Next();
 
  private:

@@ -178,6 +178,19 @@ TEST_F(DiffTest, WhatCannotBeAskedIsNoDifference) {
   EXPECT_THAT(broken.err, HasSubstr("the disk is gone"));
 }
 
+TEST_F(DiffTest, BehindAnErrorNoFurtherJobIsAskedFor) {
+  for (FakeScheduler* scheduler : {&here_, &fake_}) {
+    for (int number = 10; number < 20; ++number) {
+      const v1::Job first = scheduler->jobs.jobs(0);
+      *scheduler->jobs.add_jobs() = first;
+      scheduler->jobs.mutable_jobs()->rbegin()->set_id(std::string(62, 'b') + std::to_string(number));
+    }
+  }
+  here_.refusals = {{"GetJob", grpc::Status(grpc::StatusCode::INTERNAL, "the disk is gone")}};
+  EXPECT_EQ(Diff().code, kFailed);
+  EXPECT_EQ((*here_.calls_of.Lock())["GetJob"], 8) << "those that are asked for at a time";
+}
+
 TEST_F(DiffTest, AStoreIsNotComparedWithItself) {
   const Outcome outcome = EmbeddedTest::Run({"diff", "first", store(), "--store", store()});
   EXPECT_EQ(outcome.code, kUsage);
