@@ -97,8 +97,8 @@ class Session {
   absl::StatusOr<std::unique_ptr<Connection>> ConnectToStore(StoreUse use);
   // The address of the scheduler that has the store.
   absl::StatusOr<std::string> StartEmbedded(StoreUse use);
-  // That another command has the store, and which, if that can be seen.
   std::string WhyNoneIsNamed() const;
+  // That another command has the store, and which, if that can be seen.
   void SayWhoHasIt(std::string_view waiting, std::string_view how_long);
 
   Environment environment_;
