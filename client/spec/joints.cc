@@ -49,7 +49,7 @@ void AddMissing(const Values& more, Values& all) {
 
 using TaskAndEncoding = std::pair<std::string, std::string>;
 
-// What `one` and the joint beside it have jobs of, both of them.
+// Those of which two joints have a job in common.
 using SharedPairs = std::set<TaskAndEncoding>;
 
 bool HasNoOthers(const v1::Axes& axes, const SharedPairs& shared) {
