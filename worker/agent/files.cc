@@ -42,7 +42,7 @@ absl::Status WriteFileSynced(const std::filesystem::path& file, std::string_view
   std::filesystem::path beside = file;
   beside += ".new";
   {
-    const Descriptor out(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0600));  // A pipe without a reader would be waited for.
+    const Descriptor out(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (out.get() < 0) return ErrnoStatus("write", beside);
     while (!bytes.empty()) {
       const ssize_t written = write(out.get(), bytes.data(), bytes.size());

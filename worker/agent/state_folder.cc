@@ -45,6 +45,14 @@ absl::StatusOr<std::optional<std::string>> ReadLine(const std::filesystem::path&
   return absl::DataLossError(fmt::format("{}; {}", leads_nowhere ? fmt::format("{} is a link to nothing", file.string()) : std::string(text.status().message()), what_to_do));
 }
 
+absl::Status PutLine(const std::filesystem::path& file, std::string_view line) {
+  // Where it is written first. A pipe without a reader would be waited for.
+  std::filesystem::path beside = file;
+  beside += ".new";
+  if (std::error_code error; std::filesystem::is_fifo(beside, error)) return absl::DataLossError(fmt::format("{} is a pipe; remove it", beside.string()));
+  return WriteFileSynced(file, fmt::format("{}\n", line));
+}
+
 absl::StatusOr<std::optional<std::string>> ReadId(const std::filesystem::path& file) {
   constexpr std::string_view kWhatToDo = "remove the file to make this a new worker";
   ASSIGN_OR_RETURN(std::optional<std::string> id, ReadLine(file, kWhatToDo));
@@ -61,7 +69,7 @@ absl::StatusOr<std::string> ReadOrDrawId(const std::filesystem::path& file) {
   ASSIGN_OR_RETURN(const std::optional<std::string> id, ReadId(file));
   if (id.has_value()) return *id;
   const std::string drawn = boost::uuids::to_string(boost::uuids::random_generator()());
-  RETURN_IF_ERROR(WriteFileSynced(file, drawn + "\n"));
+  RETURN_IF_ERROR(PutLine(file, drawn));
   return drawn;
 }
 
@@ -77,7 +85,7 @@ absl::StatusOr<uint64_t> NextIncarnation(const std::filesystem::path& file, Wall
   int64_t incarnation = std::max<int64_t>(1, now.time_since_epoch().count());
   ASSIGN_OR_RETURN(const std::optional<int64_t> last, ReadLastIncarnation(file));
   if (last.has_value()) incarnation = std::max(incarnation, *last + 1);
-  RETURN_IF_ERROR(WriteFileSynced(file, fmt::format("{}\n", incarnation)));
+  RETURN_IF_ERROR(PutLine(file, fmt::format("{}", incarnation)));
   return static_cast<uint64_t>(incarnation);
 }
 
@@ -154,7 +162,7 @@ absl::Status StateFolder::Look(const std::filesystem::path& folder) {
 
 absl::Status StateFolder::SetStore(const std::string& store) {
   // Once it is written: what could not be is tried again at the next answer.
-  RETURN_IF_ERROR(WriteFileSynced(folder_ / "store", store + "\n"));
+  RETURN_IF_ERROR(PutLine(folder_ / "store", store));
   store_ = store;
   return absl::OkStatus();
 }

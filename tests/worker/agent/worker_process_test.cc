@@ -257,7 +257,7 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
            {{"bench", "--task", "even_pairs", "--encoding", "rope", "--batch", "0"}, "--batch: 0"},
            {{"bench", "--task", "even_pairs", "--encoding", "rope", "--simulate-threads", "4,2"}, "--simulate-threads: '4,2'"},
            {{"bench", "--task", "even_pairs", "--encoding", "rope", "--simulate-threads", "4", "--threads", "2"}, "leave out --threads"},
-           {{}, "subcommand"}}) {
+           {{}, "one of its commands is required"}}) {
     WorkerProcess worker(bad.arguments, folder_.path() / "errors");
     EXPECT_EQ(worker.Wait(), 2);
     EXPECT_THAT(worker.Errors(), HasSubstr(bad.expected));
