@@ -133,13 +133,13 @@ v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State&
   worker.set_build(row.build);
   worker.set_threads(row.threads);
   worker.set_pack_limit(row.pack_limit);
-  worker.set_reason(row.reason);
+  if (!row.HasLeft()) worker.set_reason(row.reason);  // One that is there has come back: its first call is not written yet.
   worker.set_state(std::string(Word(StateOf(row, live))));
   const auto there = live.workers.find(row.id);
   const bool awaited = live.awaited.contains(row.id);
   *worker.mutable_seen_at() = ToTimestamp(there == live.workers.end() ? row.seen_at : std::max(row.seen_at, there->second));
   if (there == live.workers.end()) {
-    if (row.reason.empty() || row.HasLeft()) worker.set_reason(fmt::format("{}last heard of at {}", awaited ? "not heard of since the scheduler started; " : "", ReadableTime(row.seen_at)));
+    if (worker.reason().empty()) worker.set_reason(fmt::format("{}last heard of at {}", awaited ? "not heard of since the scheduler started; " : "", ReadableTime(row.seen_at)));
     if (!awaited) return worker;  // What it had it may have until its lease runs out, and does not work on.
   }
   if (const auto own = attempts.find(row.id); own != attempts.end()) {

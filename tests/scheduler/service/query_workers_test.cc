@@ -121,6 +121,25 @@ TEST_F(QueryWorkersTest, AWorkerThatHasHadNoChanceToCallIsWhatItWas) {
   EXPECT_EQ(listed().workers(0).state(), "gone");
 }
 
+// As that of a `longreach run` whose store had one before, which said goodbye: to the user who waits for it, it would be the reason.
+TEST_F(QueryWorkersTest, OneThatHasComeBackHasNotLeftBeforeItsFirstCallIsWritten) {
+  AddWorker("11111111-aaaa", "alpha");
+  Write([&](sql::Transaction& tx) { return store::SetWorkerState(tx, "11111111-aaaa", WorkerState::kActive, store::kHasLeft); });
+  const auto alpha = [this] {
+    store::Snapshot snapshot = Read();
+    const absl::StatusOr<v1::ListWorkersResponse> response = ListWorkers(snapshot.db(), board_.Read());
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response->workers(0);
+  };
+  EXPECT_EQ(alpha().state(), "gone");
+  EXPECT_EQ(alpha().reason(), "last heard of at " + ReadableTime(now_));
+
+  board_.SetWorker("11111111-aaaa", now_);
+
+  EXPECT_EQ(alpha().state(), "active");
+  EXPECT_EQ(alpha().reason(), "");
+}
+
 TEST_F(QueryWorkersTest, EachHasItsOwnAttemptsInTheirOrder) {
   AddWorker("11111111-aaaa", "alpha");
   AddWorker("22222222-bbbb", "beta");
