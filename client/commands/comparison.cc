@@ -164,11 +164,13 @@ absl::StatusOr<Comparison> CompareWithin(Connection& connection, const Compariso
     sides[*side].Add(one.job, one.value);
     if (one.value.has_value()) lengths.insert(one.lengths);
   }));
+  std::vector<std::string_view> compared = along;
+  if (between.difference() == "seed") compared.push_back("seed");  // All keys have the seed 0 now, which is none that the pairs have.
   Comparison comparison{.names = between.values(),
                         .sides = {ComparedSide{sweep.id(), sweep.name(), between.Choice(0)}, ComparedSide{sweep.id(), sweep.name(), between.Choice(1)}},
                         .title = fmt::format("{}, {} and {}", sweep.name(), between.values()[0], between.values()[1]),
                         .settings = {std::string(between.difference())},
-                        .values = PairedValues::OfOneSweep(sides[0], sides[1], along),
+                        .values = PairedValues::OfOneSweep(sides[0], sides[1], compared),
                         .lengths = std::move(lengths),
                         .notes = {}};
   comparison.settings.insert(comparison.settings.end(), along.begin(), along.end());
