@@ -43,6 +43,15 @@ std::string WhyNotOneSweep(const std::string& word) {
   return names.empty() ? "" : fmt::format("'{}' stands for several sweeps; name one of {}", Printable(word), Join(names, ", "));
 }
 
+void AddOnly(CLI::App& app, std::vector<std::string>& only, std::string_view or_values) {
+  app.add_option("--only", only, fmt::format("Only jobs with these values of an axis{}; of numbers also ranges (seed=0,2..4); may be repeated for other axes", or_values))
+      ->type_name("AXIS=VALUE[,VALUE...]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->check(WhyNoText);
+}
+
 }  // namespace
 
 CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgument& how) {
@@ -123,14 +132,9 @@ absl::Status CheckMeasure(const std::string& metric, const std::string& aggregat
   return CheckMetric(metric);
 }
 
-void AddOnlyOption(CLI::App& app, std::vector<std::string>& only) {
-  app.add_option("--only", only, "Only jobs with these values of an axis, or their values at these lengths or in these slices; of numbers also ranges (seed=0,2..4); may be repeated for other axes")
-      ->type_name("AXIS=VALUE[,VALUE...]")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false)
-      ->check(WhyNoText);
-}
+void AddOnlyOption(CLI::App& app, std::vector<std::string>& only) { AddOnly(app, only, ", or their values at these lengths or in these slices"); }
+
+void AddOnlyJobsOption(CLI::App& app, std::vector<std::string>& only) { AddOnly(app, only, ""); }
 
 absl::StatusOr<double> ParseDuration(std::string_view text, std::string_view option) {
   double unit = 1;

@@ -44,6 +44,8 @@ inline constexpr std::string_view kStdout = "-";
 
 // --only AXIS=VALUE[,VALUE...], as TableSpec::only; values of numbers may be ranges: 41..60.
 void AddOnlyOption(CLI::App& app, std::vector<std::string>& only);
+// Of commands that take jobs whole, and refuse what tells a job's values apart.
+void AddOnlyJobsOption(CLI::App& app, std::vector<std::string>& only);
 
 // "90", "90s", "15m", "2h", "1d" in seconds.
 absl::StatusOr<double> ParseDuration(std::string_view text, std::string_view option);

@@ -30,7 +30,7 @@ class Cancel final : public Command {
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
-    AddOnlyOption(app, only_);
+    AddOnlyJobsOption(app, only_);
   }
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());

@@ -101,7 +101,7 @@ class Diff final : public Command {
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
     app.add_option("OTHER", other_, "The other store's file")->required()->check(WhyNoText);
-    AddOnlyOption(app, only_);
+    AddOnlyJobsOption(app, only_);
   }
 
   absl::StatusOr<int> Run(Session& session) override {

@@ -46,7 +46,7 @@ class Jobs final : public Command {
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_, {.required = false});
     app.add_option("--state", state_, "Only jobs in one of these states: " + Join(ShownFilterWords(), ", "))->type_name("STATE[,STATE...]");
-    AddOnlyOption(app, only_);
+    AddOnlyJobsOption(app, only_);
     app.add_option("--limit", limit_, "At most this many; 0: all [0]")
         ->type_name("N")
         ->check(CheckCount);

@@ -48,6 +48,17 @@ TEST(AnswerTest, HelpThatCannotBeWrittenIsNoSuccess) {
   }
 }
 
+// What the scheduler refuses of these is not offered: 'length' tells values of a job apart.
+TEST_F(ArgumentsTest, OnlyIsOfJobsWhereACommandTakesThemWhole) {
+  for (const char* command : {"cancel", "diff", "jobs", "retry"}) {
+    const std::string help = Run({command, "--help"}).out;
+    EXPECT_THAT(help, HasSubstr("Only jobs with these values of an axis; of numbers also ranges")) << command;
+  }
+  for (const char* command : {"compare", "plot", "results", "tensorboard"}) {
+    EXPECT_THAT(Run({command, "--help"}).out, HasSubstr("Only jobs with these values of an axis, or their values at these lengths or in these slices")) << command;
+  }
+}
+
 class FolderThatIsGoneTest : public ::testing::Test {
  protected:
   void SetUp() override {
