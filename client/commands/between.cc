@@ -22,6 +22,15 @@ namespace {
 
 constexpr std::string_view kPlain = "plain";
 
+// Of what is no axis: which may be meant.
+std::string AxisMeant(const std::string& axis) {
+  if (axis.find('.') != std::string::npos) return DidYouMean(axis, SettingPathsNear(axis));
+  std::vector<std::string> known(kPairAxes.begin(), kPairAxes.end());
+  known.emplace_back(Between::kRandomized);
+  const std::vector<std::string> meant = AxesMeant(axis, known);
+  return meant.empty() ? "" : fmt::format("did you mean '{}'?", Join(meant, "' or '"));
+}
+
 void Clear(std::string_view axis, v1::Job& job) {
   if (axis == "system") job.clear_systems();
   if (axis == "task") job.clear_task();
@@ -42,7 +51,8 @@ absl::StatusOr<Between> Between::Parse(const std::string& text) {
   if (is_axis && equals == std::string::npos) return Between(axis, {});
   if (!is_axis || values.size() != 2 || values[0] == values[1]) {
     return UsageError(fmt::format("--between: '{}' is no axis with two values", Printable(text)),
-                      fmt::format("as encoding=rope,alibi or model.layers=1,2; axes are {}, and the paths of settings; 'randomized' compares plain and randomized positions of each encoding", Join({kPairAxes.begin(), kPairAxes.end()}, ", ")));
+                      JoinHints(is_axis ? "" : AxisMeant(axis),
+                                fmt::format("as encoding=rope,alibi or model.layers=1,2; axes are {}, and the paths of settings; 'randomized' compares plain and randomized positions of each encoding", Join({kPairAxes.begin(), kPairAxes.end()}, ", "))));
   }
   return Between(axis, {values[0], values[1]});
 }

@@ -184,7 +184,8 @@ class Compare final : public Command {
     const auto values_of = [&](const ComparedSide& side) { return fmt::format("'longreach results {} --jobs --metric {}{}'", ShortId(side.sweep), asked_.metric, WhereFlags(session)); };
     const auto& [first, second] = comparison.sides;
     const std::string look = first.sweep == second.sweep ? values_of(first) + " lists" : fmt::format("{} and {} list", values_of(first), values_of(second));
-    return fmt::format("no job of '{}' has a partner in '{}' with {}: {} the values of each", Printable(comparison.names[0]), Printable(comparison.names[1]), asked_.metric, look);
+    const std::string at = asked_.length == 0 ? "" : fmt::format(" at length {}", asked_.length);
+    return fmt::format("no job of '{}' has a partner in '{}' with {}{}: {} the values of each", Printable(comparison.names[0]), Printable(comparison.names[1]), asked_.metric, at, look);
   }
 
   ComparisonAsked asked_;

@@ -117,6 +117,7 @@ void AddNoteOnOpen(const ComparisonAsked& asked, const v1::Sweep& sweep, Compari
 
 bool AddNoteOnDrawnPositions(const ComparisonAsked& asked, const v1::SweepSpec& spec, const std::vector<std::string>& only, Comparison& comparison) {
   if (asked.length == 0 && !asked.IsOverChosenLengths()) return false;
+  if (comparison.values.pairs() == 0) return false;  // No scores are shown.
   std::string note = NoteOfSharedDraw(spec, only);
   if (note.empty()) return false;
   comparison.notes.push_back(std::move(note));

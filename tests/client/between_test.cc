@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 namespace longreach::client {
 namespace {
 
@@ -195,6 +198,13 @@ TEST(BetweenTest, WhatIsNoAxisWithTwoValuesIsRefused) {
     EXPECT_FALSE(parsed.ok()) << text;
     EXPECT_THAT(std::string(parsed.status().message()), HasSubstr("is no axis with two values")) << text;
   }
+}
+
+TEST(BetweenTest, WhatIsNearlyAnAxisIsNamed) {
+  for (const auto& [text, meant] : {std::pair("model.layer=1,2", "model.layers"), {"layers=1,2", "model.layers"}, {"encodings=rope,alibi", "encoding"}, {"random", "randomized"}}) {
+    EXPECT_THAT(std::string(Between::Parse(text).status().message()), HasSubstr(std::string("did you mean '") + meant + "'?")) << text;
+  }
+  for (const char* text : {"", "encoding=rope", "zzzzzz=1,2"}) EXPECT_THAT(std::string(Between::Parse(text).status().message()), ::testing::Not(HasSubstr("did you mean"))) << text;
 }
 
 TEST(BetweenTest, ValuesThatTheSweepLacksAreRefused) {

@@ -287,6 +287,11 @@ TEST_F(CompareTest, WhatOneSideHasSeveralOfIsNamed) {
 TEST_F(CompareTest, WhereThereAreNoPairsCommandsThatShowTheValuesNameTheSweeps) {
   const std::string where = " --jobs --metric accuracy --scheduler " + scheduler_.address() + "'";
   EXPECT_THAT(Compared().err, HasSubstr("no job of 'plain' has a partner in 'randomized' with accuracy: 'longreach results aaaaaaaa" + where + " lists the values of each\n"));
+  for (const char* encoding : {"rope", "rope:randomized"}) scheduler_.sweep.mutable_spec()->mutable_axes()->add_encoding(encoding);
+  const Outcome at_length = Compared({"--length", "99"});
+  EXPECT_THAT(at_length.err, HasSubstr("with accuracy at length 99: 'longreach"));
+  EXPECT_THAT(at_length.err, Not(HasSubstr("randomized positions are drawn"))) << "there is nothing that it is of";
+  scheduler_.sweep.mutable_spec()->clear_axes();
 
   v1::Sweep& other = scheduler_.other_sweeps.emplace_back(scheduler_.sweep);
   other.set_id(std::string(64, 'c'));

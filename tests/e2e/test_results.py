@@ -165,7 +165,7 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     itself = run_cli(home, "compare", "before", "before", scheduler=scheduler)
     assert itself.code == 2 and "'before' and 'before' are the same sweep" in itself.err, itself
     nothing = run_cli(home, "compare", "before", "after", "--length", "77", scheduler=scheduler)
-    assert nothing.code == 0 and "no job of 'before' has a partner in 'after' with accuracy" in nothing.err, nothing
+    assert nothing.code == 0 and "no job of 'before' has a partner in 'after' with accuracy at length 77: " in nothing.err, nothing
     # Over all that there are: as the score over all lengths is a mean.
     averaged = run_cli(home, "compare", "before", "after", "--by", "task", "--only", "length=4,5", "-o", "json", scheduler=scheduler)
     assert averaged.code == 0, averaged

@@ -8,6 +8,8 @@ namespace {
 TEST(ClosestWordTest, ATypoComesBeforeWhatAWordMayBeShortFor) {
   EXPECT_EQ(ClosestWord("roep", {"alibi", "rope", "roepstorff"}), "rope");
   EXPECT_EQ(ClosestWord("completely_else", {"alibi", "rope"}), "");
+  EXPECT_EQ(ClosestWord("3", {"1", "2"}), "") << "nothing of it is the same";
+  EXPECT_EQ(ClosestWord("30", {"10", "32"}), "10");
 }
 
 TEST(ClosestWordTest, OfWordsAsNearOneThatGoesOnAsTheWordBeganComesFirst) {
