@@ -25,9 +25,11 @@ constexpr std::string_view kPlain = "plain";
 // Of what is no axis: which may be meant.
 std::string AxisMeant(const std::string& axis) {
   if (axis.find('.') != std::string::npos) return DidYouMean(axis, SettingPathsNear(axis));
-  std::vector<std::string> known(kPairAxes.begin(), kPairAxes.end());
-  known.emplace_back(Between::kRandomized);
-  const std::vector<std::string> meant = AxesMeant(axis, known);
+  std::vector<std::string> words(kPairAxes.begin(), kPairAxes.end());
+  words.emplace_back(Between::kRandomized);
+  // Before settings, some of which begin with the same letters.
+  if (std::string near = DidYouMean(axis, words); !near.empty()) return near;
+  const std::vector<std::string> meant = AxesMeant(axis, {});
   return meant.empty() ? "" : fmt::format("did you mean '{}'?", Join(meant, "' or '"));
 }
 
