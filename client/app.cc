@@ -79,6 +79,19 @@ std::string OptionMeant(const CLI::App& app, std::string_view word, std::string_
   return fmt::format("'--set {}={}' sets that field;", field, value.empty() ? "VALUE" : value);
 }
 
+// Which commands have a long option that the one given has not: who writes it means one of them, or looks for what they do. Empty: none, or many.
+std::string CommandsWithOption(const CLI::App& root, const std::string& name) {
+  constexpr size_t kFew = 3;
+  if (!name.starts_with("--")) return "";
+  std::vector<std::string> commands;
+  for (const CLI::App* one : root.get_subcommands([](const CLI::App*) { return true; })) {
+    const bool is_hidden = one->get_group().empty();
+    if (!is_hidden && one->get_option_no_throw(name) != nullptr) commands.push_back(fmt::format("'{}'", PathOf(*one)));
+  }
+  if (commands.empty() || commands.size() > kFew) return "";
+  return fmt::format("{} {} it;", Join(commands, ", "), commands.size() == 1 ? "takes" : "take");
+}
+
 // CLI11 reports words that it does not know late and without a suggestion; this finds the first of them.
 absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string>& arguments) {
   const CLI::App* app = &root;
@@ -91,7 +104,8 @@ absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string
       const std::string name = is_long ? word.substr(0, equals) : word.substr(0, 2);
       const CLI::Option* option = FindOption(*app, name);
       if (option == nullptr) {
-        const std::string meant = OptionMeant(*app, word, i + 1 < arguments.size() ? arguments[i + 1] : "");
+        std::string meant = OptionMeant(*app, word, i + 1 < arguments.size() ? arguments[i + 1] : "");
+        if (meant.empty()) meant = CommandsWithOption(root, name);
         return UsageError(fmt::format("unknown option '{}'", Printable(name)),
                           JoinHints(meant.empty() ? DidYouMean(name, OptionNames(*app)) : meant, HelpHint(*app)));
       }

@@ -34,6 +34,12 @@ TEST(OptionHintsTest, ALongOptionWithOneHyphenIsKnown) {
   ExpectRefusedAsUsage({"run", "quickstart", "-store=b1.db"}, "did you mean '--store'?");
 }
 
+TEST(OptionHintsTest, AnOptionOfOtherCommandsIsSaidToBeTheirs) {
+  const std::string of_set = "unknown option '--set'\n  'longreach plan', 'longreach run', 'longreach submit' take it; 'longreach spec --help'";
+  ExpectRefusedAsUsage({"spec", "last", "--set", "seed=1"}, of_set);
+  ExpectRefusedAsUsage({"plot", "last", "--rows=task"}, "unknown option '--rows'\n  'longreach results' takes it; 'longreach plot --help'");
+}
+
 TEST(OptionHintsTest, AStoreThatIsNamedByItsFileAloneIsAnsweredWithStore) {
   ExpectRefusedAsUsage({"store", "check", "b1.db"}, "there is no place for: b1.db\n  '--store b1.db' names a store; 'longreach store check --help'");
   ExpectRefusedAsUsage({"pause", "last", "x=1"}, "there is no place for: x=1\n  'longreach pause --help'");
