@@ -50,13 +50,19 @@ std::string PathOf(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : PathOf(*app.get_parent()) + " " + app.get_name();
 }
 
-// Hydra's way to override a field, and a store that is named by its file alone: here both are options.
+// Hydra's way to override a field, a field and its value in two words, and a store that is named by its file alone: here these are options.
 std::string OptionHint(const CLI::App& app, const CLI::ParseError& error, const std::string& message) {
   if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return "";
   const std::string_view words = std::string_view(message).substr(std::min(message.find(": "), message.size() - 2) + 2);
   const std::string_view first = words.substr(0, words.find(' '));
   if (first.ends_with(".db")) return fmt::format("'--store {}' names a store;", first);
-  return first.find('=') == std::string_view::npos || app.get_option_no_throw("--set") == nullptr ? "" : fmt::format("'--set {}' replaces a field;", first);
+  const CLI::Option* const set = app.get_option_no_throw("--set");
+  if (set == nullptr) return "";
+  if (first.find('=') != std::string_view::npos) return fmt::format("'--set {}' replaces a field;", first);
+  // "--set training.steps 5".
+  const std::vector<std::string>& fields = set->results();
+  const auto bare = std::ranges::find_if(fields, [](const std::string& field) { return field.find('=') == field.npos; });
+  return bare == fields.end() ? "" : fmt::format("'--set {}={}' replaces a field;", Printable(*bare), first);
 }
 
 std::string HelpHint(const CLI::App& app) {

@@ -34,6 +34,12 @@ TEST(OptionHintsTest, ALongOptionWithOneHyphenIsKnown) {
   ExpectRefusedAsUsage({"run", "quickstart", "-store=b1.db"}, "did you mean '--store'?");
 }
 
+TEST(OptionHintsTest, AFieldAndItsValueInTwoWordsAreAnsweredWithOne) {
+  ExpectRefusedAsUsage({"plan", "quickstart", "--set", "seed=3", "--set", "training.steps", "5"},
+                       "there is no place for: 5\n  '--set training.steps=5' replaces a field; 'longreach plan --help'");
+  ExpectRefusedAsUsage({"plan", "quickstart", "--set", "training.steps=4", "5"}, "there is no place for: 5\n  'longreach plan --help'");
+}
+
 TEST(OptionHintsTest, AnOptionOfOtherCommandsIsSaidToBeTheirs) {
   const std::string of_set = "unknown option '--set'\n  'longreach plan', 'longreach run', 'longreach submit' take it; 'longreach spec --help'";
   ExpectRefusedAsUsage({"spec", "last", "--set", "seed=1"}, of_set);
