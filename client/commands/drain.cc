@@ -6,6 +6,7 @@
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/shell_word.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -41,6 +42,7 @@ class Drain final : public Command {
                                    Printable(after.state()));
       // Of one that is gone its state does not show it, and the next process of that worker is drained all the same.
       if (!undo_) session.Say(fmt::format("it gets no work, also when it comes back, until 'longreach drain --undo {}{}'", ShellWord(Printable(worker_)), WhereFlags(session)));
+      else if (after.state() == Word(WorkerState::kGone)) session.Say("it gets work again when it comes back");
     }
     return kDone;
   }

@@ -39,6 +39,10 @@ TEST_F(SteeringTest, SteeringSaysWhatToWhom) {
   EXPECT_THAT(undone.out, HasSubstr("gpu-1 is active"));
   EXPECT_EQ(undone.err, "");
   EXPECT_EQ(scheduler_.steered_worker.worker(), "gpu-1");
+  scheduler_.workers.mutable_workers(0)->set_state("gone");
+  const Outcome of_one_gone = Run({"drain", "gpu-1", "--undo"});
+  EXPECT_THAT(of_one_gone.out, HasSubstr("gpu-1 is gone"));
+  EXPECT_EQ(of_one_gone.err, "it gets work again when it comes back\n");
 }
 
 TEST_F(SteeringTest, RetrySaysWhatItDoesNotTryAgain) {

@@ -331,7 +331,7 @@ class FakeScheduler final : public v1::Longreach::Service {
                            v1::WorkerInfo* response) override {
     steered_worker = *request;
     *response = workers.workers(0);
-    response->set_state(request->drain() ? "draining" : "active");
+    if (response->state() != "gone") response->set_state(request->drain() ? "draining" : "active");
     return Answer("SteerWorker");
   }
   grpc::Status BackupStore(grpc::ServerContext*, const v1::BackupStoreRequest*,
