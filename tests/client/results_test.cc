@@ -383,6 +383,15 @@ TEST_F(ResultsTest, OfTwoSystemsThatAreComparedOneMayHaveDrawnPositions) {
     v1::System& system = *spec.add_systems();
     system.set_name(name);
     system.mutable_with()->mutable_axes()->add_encoding(encoding);
+    v1::JobMeasurements& of_job = *scheduler_.measurements.add_jobs();
+    of_job.mutable_job()->set_id(name);
+    of_job.mutable_job()->set_task("even_pairs");
+    of_job.mutable_job()->set_encoding(encoding);
+    of_job.mutable_job()->add_systems(name);
+    v1::Measurement& value = *of_job.add_measurements();
+    value.set_metric("accuracy");
+    value.set_length(50);
+    value.set_value(0.5);
   }
   const auto said = [this](const std::string& between) { return Run({"compare", "last", "--between", between, "--length", "50"}).err; };
   EXPECT_THAT(said("system=plain,drawn"), HasSubstr("drawn once for each test length"));
