@@ -98,8 +98,10 @@ absl::StatusOr<std::string> ReadStore(const std::filesystem::path& file) {
   return absl::DataLossError(fmt::format("{} holds no store's id but '{}'; {}", file.string(), store->substr(0, kMostTold), kWhatToDo));
 }
 
-absl::StatusOr<int> OpenLock(const std::filesystem::path& file) {
-  const int lock = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+// `make`: O_CREAT, or 0; then it is NOT_FOUND where there is none.
+absl::StatusOr<int> OpenLock(const std::filesystem::path& file, int make) {
+  const int lock = open(file.c_str(), O_RDWR | make | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+  if (lock < 0 && make == 0 && errno == ENOENT) return absl::NotFoundError(file.string());
   if (lock < 0) return absl::InternalError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
   struct stat found {};
   if (fstat(lock, &found) == 0 && S_ISREG(found.st_mode)) return lock;
@@ -117,13 +119,25 @@ bool LockWithin(int file, std::chrono::milliseconds patience) {
   return true;
 }
 
+// Of what a start would open or make there, the first that is something else. Nothing is made where something is.
+absl::Status LookAtLockAndFolders(const std::filesystem::path& folder) {
+  const absl::StatusOr<int> lock = OpenLock(folder / "lock", 0);
+  if (lock.ok()) close(*lock);
+  else if (!absl::IsNotFound(lock.status())) return lock.status();
+  for (const char* part : {"outbox", "cache", "attempts"}) {
+    std::error_code error;
+    if (std::filesystem::exists(std::filesystem::symlink_status(folder / part, error))) RETURN_IF_ERROR(MakeFolder(folder / part));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folder, WallTime now, std::chrono::milliseconds patience) {
   StateFolder state;
   state.folder_ = folder;
   RETURN_IF_ERROR(MakeFolder(folder));
-  ASSIGN_OR_RETURN(state.lock_, OpenLock(folder / "lock"));
+  ASSIGN_OR_RETURN(state.lock_, OpenLock(folder / "lock", O_CREAT));
   if (!LockWithin(state.lock_, patience)) {
     return absl::FailedPreconditionError(fmt::format(
         "the state folder {} is in use by another worker; give each worker its own with --state", folder.string()));
@@ -151,6 +165,7 @@ absl::Status StateFolder::Look(const std::filesystem::path& folder) {
   }
   if (::access(there.c_str(), W_OK | X_OK) == 0) {
     if (!is_there) return absl::OkStatus();
+    RETURN_IF_ERROR(LookAtLockAndFolders(folder));
     RETURN_IF_ERROR(ReadId(folder / "id").status());
     RETURN_IF_ERROR(ReadLastIncarnation(folder / "incarnation").status());
     return ReadStore(folder / "store").status();

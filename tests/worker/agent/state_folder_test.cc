@@ -108,11 +108,34 @@ TEST(StateFolderTest, RefusesWhatIsNoFileAndSaysWhichItIs) {
 
       ASSERT_FALSE(state.ok()) << name << " is a " << what;
       EXPECT_THAT(std::string(state.status().message()), HasSubstr(file.string())) << what;
-      if (file.filename() != "lock") {
+      // A lock is made where a link leads, if it can be, which a look does not try.
+      if (file.filename() != "lock" || what != "link to nowhere") {
         EXPECT_EQ(StateFolder::Look(folder.path()), state.status()) << what;
       }
       const std::filesystem::file_status after = std::filesystem::symlink_status(file);
       EXPECT_TRUE(std::filesystem::exists(after) && !std::filesystem::is_regular_file(after)) << name << " is a " << what << " as before";
+    }
+  }
+}
+
+TEST(StateFolderTest, RefusesWhatIsNoFolderAndSaysWhichItIs) {
+  for (const char* name : {"outbox", "cache", "attempts"}) {
+    for (const std::string_view what : {"pipe", "file", "link to nowhere", "link to itself"}) {
+      testing::TemporaryFolder folder;
+      const std::filesystem::path part = folder.path() / name;
+      if (what == "pipe") {
+        ASSERT_EQ(::mkfifo(part.c_str(), 0600), 0);
+      }
+      if (what == "file") std::ofstream(part) << "no folder";
+      if (what == "link to nowhere") std::filesystem::create_symlink(folder.path() / "nowhere", part);
+      if (what == "link to itself") std::filesystem::create_symlink(part, part);
+
+      const absl::Status looked = StateFolder::Look(folder.path());
+
+      EXPECT_THAT(std::string(looked.message()), HasSubstr(part.string())) << what;
+      EXPECT_FALSE(std::filesystem::exists(folder.path() / "lock")) << "a look makes nothing";
+      EXPECT_FALSE(std::filesystem::exists(folder.path() / "nowhere"));
+      EXPECT_EQ(StateFolder::Open(folder.path(), At(1)).status(), looked) << what;
     }
   }
 }
