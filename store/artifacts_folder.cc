@@ -134,16 +134,19 @@ absl::StatusOr<ArtifactsFolder> FindFolder(const std::filesystem::path& given, c
 }
 
 // A folder that is there and has nothing in it, while the store names files in it, is most likely where a disk is to be mounted: jobs would begin
-// anew, and their checkpoints would be forgotten.
+// anew, and their checkpoints would be forgotten. So is one that is not there and was named before: whoever keeps a scheduler names it at every
+// start, and does not say by it that the files are to be done without.
 absl::Status RefuseUnmounted(const ArtifactsFolder& folder, const std::filesystem::path& store, sql::Connection& db) {
+  ASSIGN_OR_RETURN(const std::string before, FolderInRow(db));
   std::error_code error;
-  if (!IsFolder(folder.path) || !std::filesystem::is_empty(folder.path, error)) return absl::OkStatus();
+  const bool is_there = IsFolder(folder.path);
+  const bool is_away = !is_there && before == folder.path.string();
+  if (!is_away && !(is_there && std::filesystem::is_empty(folder.path, error))) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int64_t named, db.One<int64_t>("SELECT EXISTS (SELECT 1 FROM artifacts)"));
   if (named == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' is empty, and the store '{}' has files there: is its disk mounted? To go on without them, "
-                                                   "{}",
-                                                   folder.path.string(), store.string(),
-                                                   folder.beside ? "remove the empty folder" : "name one with --artifacts that is not there yet"));
+  const std::string_view how = folder.beside ? "remove the empty folder" : is_away ? "name another one with --artifacts" : "name one with --artifacts that is not there yet";
+  return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' is {}, and the store '{}' has files there: is its disk mounted? To go on without them, {}",
+                                                   folder.path.string(), is_away ? "not there" : "empty", store.string(), how));
 }
 
 absl::Status KeepFolder(const ArtifactsFolder& folder, const std::filesystem::path& store, sql::Connection& db) {

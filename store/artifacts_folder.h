@@ -23,7 +23,7 @@ std::filesystem::path FolderBeside(const std::filesystem::path& store);
 // FAILED_PRECONDITION: another store's folder; a folder of files for a new store; no folder where the row says.
 absl::StatusOr<ArtifactsFolder> FindFolder(const std::filesystem::path& given, const std::filesystem::path& store, sql::Connection* db);
 
-// FAILED_PRECONDITION: the folder is empty, and the store names files in it.
+// FAILED_PRECONDITION: the folder is empty, or away though the store says that it is there, and the store names files in it.
 absl::Status RefuseUnmounted(const ArtifactsFolder& folder, const std::filesystem::path& store, sql::Connection& db);
 
 // The store says where its folder is, and the folder whose it is.

@@ -66,6 +66,30 @@ TEST_F(ArtifactsFolderTest, OneThatIsAwayIsNotReplacedByAnEmptyOne) {
   EXPECT_EQ(FolderOf(file_).filename(), "moved") << "as it was told once";
 }
 
+// A service names its folder at every start.
+TEST_F(ArtifactsFolderTest, OneThatIsAwayIsNotMadeAnewByItsOwnName) {
+  std::filesystem::rename(big_, folder_ / "away");
+
+  const absl::Status refused = Store::Open(file_, {.artifacts = big_}).status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("'" + big_.string() + "' is not there"), HasSubstr("is its disk mounted"), HasSubstr("another one with --artifacts")));
+  EXPECT_FALSE(std::filesystem::exists(big_));
+  std::filesystem::rename(folder_ / "away", big_);
+  ASSERT_OK(Store::Open(file_, {.artifacts = big_}).status());
+  std::filesystem::remove_all(big_);
+  ASSERT_OK(Store::Open(file_, {.artifacts = folder_ / "new"}).status()) << "another name is the word to do without the files";
+  EXPECT_EQ(FolderOf(file_).filename(), "new");
+}
+
+TEST_F(ArtifactsFolderTest, OneThatIsAwayAndHadNoFilesIsMadeAnew) {
+  const std::filesystem::path empty = folder_ / "empty.db";
+  ASSERT_OK(Store::Open(empty, {.artifacts = folder_ / "of empty"}).status());
+  std::filesystem::remove_all(folder_ / "of empty");
+
+  EXPECT_OK(Store::Open(empty, {.artifacts = folder_ / "of empty"}).status());
+}
+
 TEST_F(ArtifactsFolderTest, OneThatWasPutBesideIsTakenWhereTheOtherIsAway) {
   // On another machine.
   std::filesystem::create_directory(folder_ / "there");
