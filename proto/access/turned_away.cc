@@ -51,7 +51,9 @@ ConnectEnd ConnectEndOf(std::string_view grpc_text) {
   if (HasOneOf(grpc_text, {"Connection refused", "No such file or directory", "DNS resolution failed", "No route to host", "Network is unreachable"})) {
     return ConnectEnd::kNobody;
   }
-  if (HasOneOf(grpc_text, {"Socket closed", "Connection reset by peer", "Broken pipe"})) return ConnectEnd::kClosed;
+  // Not of a connection that was there, and ended with its server or on the way.
+  const bool is_of_a_try = HasOneOf(grpc_text, {"failed to connect"});
+  if (is_of_a_try && HasOneOf(grpc_text, {"Socket closed", "Connection reset by peer", "Broken pipe"})) return ConnectEnd::kClosed;
   return ConnectEnd::kOther;
 }
 

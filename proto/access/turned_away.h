@@ -23,7 +23,7 @@ enum class ConnectEnd {
   kNobody,       // Refused, no such socket, no such host, or no way to it.
   kTurnedAway,   // By FullAnswer(), or by another server that speaks HTTP/1.1.
   kAlert,        // By FullAlert(), or by another trouble of a server that speaks TLS.
-  kClosed,       // Somebody was there, and closed the connection, perhaps with a word that was not read.
+  kClosed,       // Somebody was there, and closed the connection before there was a call, perhaps with a word that was not read.
   kOther,
 };
 

@@ -42,6 +42,13 @@ TEST(TurnedAwayTest, HowATryToConnectEndedIsInGrpcsText) {
   EXPECT_EQ(ConnectEndOf("Deadline Exceeded"), ConnectEnd::kOther);
 }
 
+// So it comes to the call that a worker has open while its scheduler is killed: nothing is known of who is there now.
+TEST(TurnedAwayTest, ACallThatBreaksOffSaysNothingOfWhoIsThere) {
+  EXPECT_EQ(ConnectEndOf("Socket closed"), ConnectEnd::kOther);
+  EXPECT_EQ(ConnectEndOf("recvmsg:Connection reset by peer"), ConnectEnd::kOther);
+  EXPECT_EQ(ConnectEndOf("Broken pipe"), ConnectEnd::kOther);
+}
+
 TEST(TurnedAwayTest, OnlyWhereSomebodyIsThereALogSaysSo) {
   EXPECT_NE(MeaningOf(ConnectEnd::kTurnedAway).find("as many connections as it takes"), std::string_view::npos);
   EXPECT_NE(MeaningOf(ConnectEnd::kAlert).find("as many connections as it takes"), std::string_view::npos);
