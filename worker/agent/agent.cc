@@ -173,7 +173,7 @@ bool Agent::IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& 
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - other_since_;
   if (waited.count() < options_.patience_s) return false;
   if (leaving_) {
-    LeaveWithoutScheduler();
+    LeaveWithoutScheduler("without an answer from the scheduler of its store");
   } else if (!ForgetLost()) {  // Checkpoints alone are no reason to stand still.
     End(absl::FailedPreconditionError(fmt::format("{}: {} result(s) wait in {}; start the scheduler of that store, or this worker with another "
                                                   "--state; if that store is gone, remove that folder",
@@ -284,8 +284,7 @@ bool Agent::TurnDown(const v1::Lease& lease, const std::string& why) {
   report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
   report.set_detail(ValidUtf8(fmt::format("not begun: {}", why)));
   turned_down_.erase(since);
-  OnDisk([this, write = outbox_.Add(report)] { return WithRoom(write); },
-         [this, attempt = lease.attempt()](const absl::Status& written) { OnReportWritten(attempt, written, false); });
+  WriteReport(report);
   return true;
 }
 
@@ -338,6 +337,7 @@ void Agent::BeginLeaving() {
   idle_since_ = std::chrono::steady_clock::now();
   const auto held = attempts_;  // Stop() may forget some.
   for (const auto& [number, attempt] : held) Stop(attempt);
+  KeepWhatFoundNoRoom();
   synchronizer_.News();
   WatchLeaving();
 }
@@ -372,13 +372,14 @@ void Agent::WatchLeaving() {
     const double patience_s = empty ? std::min(1.0, options_.patience_s) : options_.patience_s;
     const std::chrono::duration<double> silent = now - std::max(idle_since_, synchronizer_.answered_at());
     const std::chrono::duration<double> idle = now - idle_since_;
-    // The second bound is for a scheduler that answers but never takes what we have. A large file on a slow link is taken, if late.
-    if (silent.count() > patience_s || idle.count() > 15 * patience_s) return LeaveWithoutScheduler();
+    if (silent.count() > patience_s) return LeaveWithoutScheduler("without an answer from the scheduler");
+    // One that answers but never takes what we have. A large file on a slow link is taken, if late.
+    if (idle.count() > 15 * patience_s) return LeaveWithoutScheduler("though the scheduler has not taken all that is to be handed in");
     WatchLeaving();
   });
 }
 
-void Agent::LeaveWithoutScheduler() {
+void Agent::LeaveWithoutScheduler(std::string_view how) {
   const auto held = attempts_;
   size_t kept = 0;
   for (const auto& [number, attempt] : held) {
@@ -391,10 +392,12 @@ void Agent::LeaveWithoutScheduler() {
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
     Report(attempt);
   }
-  const size_t waiting = outbox_.reports().size() + kept;
-  LogWarning(fmt::format("left without an answer from the scheduler{}",
-                         waiting == 0 ? "" : fmt::format("; {} report(s) wait in {} for this worker's next start", waiting,
-                                                         options_.state.string())));
+  // A report that finds no room now, either, is told of when that is known.
+  const size_t waiting = outbox_.reports().size() - in_memory_.size() + kept;
+  const std::string folder = options_.state.string();
+  const std::string waits = waiting == 0 ? "" : fmt::format("; {} report(s) wait in {} for this worker's next start", waiting, folder);
+  const std::string lost = in_memory_.empty() ? "" : fmt::format("; {} report(s) are lost, for which there was no room in {}", in_memory_.size(), folder);
+  LogWarning(fmt::format("left {}{}{}", how, waits, lost));
   End(ends_with_);
 }
 

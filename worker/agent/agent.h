@@ -123,7 +123,8 @@ class Agent {
   // Gives back what it holds, hands in what is done, and ends with `ends_with_`.
   void BeginLeaving();
   void WatchLeaving();
-  void LeaveWithoutScheduler();
+  // `how`: what there was of the scheduler.
+  void LeaveWithoutScheduler(std::string_view how);
   void End(absl::Status status);
 
   // agent_trainer.cc: the children.
@@ -152,12 +153,17 @@ class Agent {
   // agent_reports.cc: what is on this machine's disk until the scheduler has it.
   // The attempt has ended, with its report and files: first on disk for the worker's next start, then handed in.
   void KeepAndHandIn(const AttemptPtr& attempt);
+  // Report and names of the files; `then` is for an attempt that is held still.
+  void Keep(const AttemptPtr& attempt, std::function<void()> then);
+  // What found no room when it ended: there may be some by now, and this process will not have it for much longer.
+  void KeepWhatFoundNoRoom();
   void TakeUpFinished();
   void HandInLeft(const AttemptPtr& attempt);
   void EndLost(const AttemptPtr& attempt, const absl::Status& why);
   // True: nothing else was held, and now nothing is.
   bool ForgetLost();
   void Report(const AttemptPtr& attempt);
+  void WriteReport(const v1::AttemptReport& report);
   void OnReportWritten(uint64_t attempt, const absl::Status& written, bool left_behind);
   void OnAcknowledged(uint64_t attempt);
   bool ReportNoops(std::vector<v1::AttemptReport> reports);
@@ -230,6 +236,7 @@ class Agent {
   Synchronizer synchronizer_;
 
   std::set<uint64_t> left_behind_;  // Attempts whose kept results stay until their reports are acknowledged.
+  std::set<uint64_t> in_memory_;    // Reports that are nowhere on the disk, nor are their results.
   std::map<uint64_t, AttemptPtr> attempts_;  // All that are held; at most one for each slot is before kHandingIn.
   // Leases that cannot be begun just now, and since when.
   std::map<uint64_t, std::chrono::steady_clock::time_point> turned_down_;

@@ -44,13 +44,28 @@ void Agent::KeepAndHandIn(const AttemptPtr& attempt) {
   attempt->stage = Attempt::Stage::kHandingIn;
   attempt->checkpoint_upload.request_stop();
   if (attempt->files.empty()) return BeginHandIn(attempt);
+  Keep(attempt, [this, attempt] { BeginHandIn(attempt); });
+}
+
+void Agent::Keep(const AttemptPtr& attempt, std::function<void()> then) {
   OnDisk([this, folder = attempt->folder, kept = FinishedOf(*attempt)] { return WithRoom([&] { return KeepFinished(folder, kept); }); },
-         [this, attempt](const absl::Status& kept) {
+         [this, attempt, then = std::move(then)](const absl::Status& kept) {
            if (!Holds(attempt) || ended_already_) return;
-           attempt->kept = kept.ok();
-           if (!kept.ok()) LogWarning(fmt::format("attempt {}: its results are in memory only: {}", attempt->number(), std::string(kept.message())));
-           BeginHandIn(attempt);
+           attempt->kept = attempt->kept || kept.ok();
+           if (!attempt->kept) LogWarning(fmt::format("attempt {}: its results are in memory only: {}", attempt->number(), std::string(kept.message())));
+           then();
          });
+}
+
+void Agent::KeepWhatFoundNoRoom() {
+  for (const auto& [number, attempt] : attempts_) {
+    if (attempt->stage == Attempt::Stage::kHandingIn && !attempt->kept && !attempt->files.empty()) Keep(attempt, [] {});
+  }
+  const std::set<uint64_t> reports = in_memory_;
+  for (const uint64_t attempt : reports) {
+    const v1::AttemptReport report = outbox_.reports().at(attempt);
+    WriteReport(report);
+  }
 }
 
 // What an earlier process had finished and not handed in, and what one that was killed had come to. If its lease is gone, the scheduler says so.
@@ -129,14 +144,24 @@ void Agent::Report(const AttemptPtr& attempt) {
   synchronizer_.News();
 }
 
+void Agent::WriteReport(const v1::AttemptReport& report) {
+  OnDisk([this, write = outbox_.Add(report)] { return WithRoom(write); },
+         [this, attempt = report.attempt()](const absl::Status& written) { OnReportWritten(attempt, written, false); });
+}
+
 void Agent::OnReportWritten(uint64_t attempt, const absl::Status& written, bool left_behind) {
-  if (!written.ok()) LogWarning(fmt::format("attempt {}: its report is in memory only: {}", attempt, std::string(written.message())));
+  const bool in_memory = !written.ok() && !left_behind;
+  if (in_memory && outbox_.reports().contains(attempt)) in_memory_.insert(attempt);
+  else in_memory_.erase(attempt);
+  const std::string_view where = in_memory && ended_already_ ? "lost with this process" : "in memory only";
+  if (!written.ok()) LogWarning(fmt::format("attempt {}: its report is {}: {}", attempt, where, std::string(written.message())));
   if (!left_behind) return;
   if (outbox_.reports().contains(attempt)) left_behind_.insert(attempt);
   else RemoveFolderOf(attempt);  // It was acknowledged meanwhile.
 }
 
 void Agent::OnAcknowledged(uint64_t attempt) {
+  in_memory_.erase(attempt);
   if (auto remove = outbox_.Remove(attempt)) {
     OnDisk([remove = std::move(remove)] { return remove(), true; }, [](bool) {});
   }

@@ -75,6 +75,57 @@ TEST_F(AgentKeepsTest, CallsTheSchedulerWhileItsDiskStandsStill) {
   close(reader);
 }
 
+// A full disk in the place of the files that are written. There is room again before the worker leaves, and no scheduler.
+TEST_F(AgentKeepsTest, KeepsWhenItLeavesAResultThatHadFoundNoRoom) {
+  {
+    AgentOptions options = Options();
+    options.patience_s = 0.1;
+    AgentUnderTest agent(options);
+    scheduler_.WaitFor("a free slot", [](const Seen& seen) { return seen.last.free_slots() == 1; });
+    std::filesystem::create_directories(Folder(7));
+    std::filesystem::create_symlink("/dev/full", Folder(7) / "finished.pb.new");
+    scheduler_.RefuseUploads({grpc::StatusCode::UNAVAILABLE, "no disk just now"});
+    scheduler_.Offer(LeaseOf(7, 3));
+    scheduler_.WaitFor("weights in vain", [](const Seen& seen) { return std::ranges::any_of(seen.refused, [](const auto& header) { return header.kind() == "weights"; }); });
+    ASSERT_FALSE(std::filesystem::exists(Folder(7) / "finished.pb"));
+    std::filesystem::remove(Folder(7) / "finished.pb.new");
+    scheduler_.GoAway();
+    agent.Leave();
+    EXPECT_TRUE(agent.Join().ok());
+  }
+  scheduler_.RefuseUploads(grpc::Status::OK);
+  scheduler_.Listen();
+
+  AgentUnderTest restarted(Options());
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AgentKeepsTest, KeepsWhenItLeavesAReportThatHadFoundNoRoom) {
+  const std::filesystem::path report = folder_.path() / "worker" / "outbox" / "7.pb";
+  const std::filesystem::path full = folder_.path() / "worker" / "outbox" / "7.pb.new";
+  {
+    AgentOptions options = Options();
+    options.patience_s = 0.1;
+    AgentUnderTest agent(options);
+    scheduler_.WaitFor("a free slot", [](const Seen& seen) { return seen.last.free_slots() == 1; });
+    std::filesystem::create_directories(Folder(7));
+    std::filesystem::create_symlink("/dev/full", Folder(7) / "finished.pb.new");
+    std::filesystem::create_symlink("/dev/full", full);
+    scheduler_.AcknowledgeNothing();
+    scheduler_.Offer(LeaseOf(7, 3));
+    scheduler_.WaitForReport(7);
+    ASSERT_TRUE(ComesTrue([this] { return !std::filesystem::exists(Folder(7)); })) << "what is kept of it goes for its report";
+    EXPECT_FALSE(std::filesystem::exists(report));
+    std::filesystem::remove(full);
+    scheduler_.GoAway();
+    agent.Leave();
+    EXPECT_TRUE(agent.Join().ok());
+  }
+
+  EXPECT_TRUE(std::filesystem::exists(report)) << "for its next start";
+}
+
 TEST_F(AgentKeepsTest, WorksInAFolderWhoseNameIsNotUtf8) {
   AgentOptions options = Options();
   options.state = folder_.path() / "caf\xe9";
