@@ -149,17 +149,23 @@ bool Agent::Holds(const AttemptPtr& attempt) const {
   return found != attempts_.end() && found->second == attempt;
 }
 
+void Agent::WriteDownStore(const std::string& store) {
+  const absl::Status written = WithRoom([&] { return state_.SetStore(store); });
+  const bool was_told = std::exchange(store_is_not_written_, !written.ok());
+  if (written.ok() || was_told) return;
+  LogWarning(fmt::format("which store this worker works for could not be written down: {}; it is tried again", std::string(written.message())));
+}
+
 // Else nothing of the call counted there. Who started a scheduler on another file will notice, so what is being trained goes on; where there
 // are only results to hand in, waiting long and without a word gains nothing.
 bool Agent::IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& store) {
   if (store.empty() || store == sent.store()) {
     other_store_.clear();
+    if (!store.empty()) WriteDownStore(store);
     return true;
   }
   if (sent.store().empty()) {  // With empty hands it works for any.
-    if (store == state_.store()) return true;
-    const absl::Status written = state_.SetStore(store);
-    if (!written.ok()) LogWarning(fmt::format("which store this worker works for could not be written down: {}", std::string(written.message())));
+    WriteDownStore(store);
     return true;
   }
   const std::string what = fmt::format("the scheduler at {} has store {}, and what this worker holds is of store {}", options_.scheduler,

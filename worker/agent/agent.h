@@ -109,6 +109,8 @@ class Agent {
   // agent.cc: what the scheduler is told and says.
   v1::SynchronizeRequest MakeRequest() const;
   Synchronizer::Next OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
+  // Again at each answer, until it is done; what is in the way is told once.
+  void WriteDownStore(const std::string& store);
   bool IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& store);
   bool Follow(const v1::Directive& directive);
   void AddReports(v1::SynchronizeRequest& request) const;
@@ -243,6 +245,7 @@ class Agent {
   static constexpr std::chrono::seconds kPauseWithoutFiles{60};  // After a lease whose files did not come, or found no room.
   std::chrono::steady_clock::time_point asks_from_;  // Before it, no lease is asked for.
   std::string refused_;                      // Why the scheduler gives no work.
+  bool store_is_not_written_ = false;        // That has been told.
   std::string other_store_;                  // That of the scheduler that answers, while it is not ours,
   std::chrono::steady_clock::time_point other_since_;  // and since when nothing was trained meanwhile.
   std::optional<std::chrono::steady_clock::time_point> nothing_to_do_since_;  // By the scheduler's answers.

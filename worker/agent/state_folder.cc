@@ -176,10 +176,14 @@ absl::Status StateFolder::Look(const std::filesystem::path& folder) {
 }
 
 absl::Status StateFolder::SetStore(const std::string& store) {
-  // Once it is written: what could not be is tried again at the next answer.
-  RETURN_IF_ERROR(PutLine(folder_ / "store", store));
+  if (store == store_ && store_is_written_) return absl::OkStatus();
   store_ = store;
-  return absl::OkStatus();
+  const absl::Status written = PutLine(folder_ / "store", store);
+  store_is_written_ = written.ok();
+  // The one before, whose scheduler alone the next start would hand in to what is of this one. That needs no room.
+  std::error_code ignored;
+  if (!written.ok()) std::filesystem::remove(folder_ / "store", ignored);
+  return written;
 }
 
 std::filesystem::path StateFolder::trainer_log(int slot) const {
@@ -191,7 +195,8 @@ StateFolder::StateFolder(StateFolder&& other) noexcept
       lock_(std::exchange(other.lock_, -1)),
       worker_(std::move(other.worker_)),
       incarnation_(other.incarnation_),
-      store_(std::move(other.store_)) {}
+      store_(std::move(other.store_)),
+      store_is_written_(other.store_is_written_) {}
 
 StateFolder::~StateFolder() {
   if (lock_ >= 0) close(lock_);

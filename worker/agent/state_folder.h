@@ -41,7 +41,8 @@ class StateFolder {
   uint64_t incarnation() const { return incarnation_; }
   // Empty: not known.
   const std::string& store() const { return store_; }
-  // From now on, also when it could not be written down.
+  // From now on, also where it cannot be written down; then no store is, and whoever calls this again has it tried again. Only while nothing here is
+  // of another store.
   absl::Status SetStore(const std::string& store);
   std::filesystem::path outbox() const { return folder_ / "outbox"; }
   std::filesystem::path cache() const { return folder_ / "cache"; }
@@ -57,6 +58,7 @@ class StateFolder {
   std::string worker_;
   uint64_t incarnation_ = 0;
   std::string store_;
+  bool store_is_written_ = true;  // As far as it is known.
 };
 
 }  // namespace longreach::agent

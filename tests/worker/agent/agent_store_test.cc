@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -114,6 +115,27 @@ TEST_F(AgentStoreTest, WithEmptyHandsItWorksForAnyStore) {
 
   EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED) << report.detail();
   EXPECT_EQ(report.results(0).job(), JobId(50));
+}
+
+// Its disk is full, and says that it worked for another one before.
+TEST_F(AgentStoreTest, WorksForAStoreThatItCannotWriteDown) {
+  std::filesystem::create_directories(folder_.path() / "worker");
+  std::ofstream(folder_.path() / "worker" / "store") << "bbbb\n";
+  std::filesystem::create_symlink("/dev/full", folder_.path() / "worker" / "store.new");
+  AgentUnderTest agent(Options());
+  ours_.Offer(LeaseOf(7, /*steps=*/2000));
+  ours_.WaitForStep(7, 1);
+  ours_.GoAway();
+  other_.Listen();
+  other_.WaitFor("calls for the other store", [](const Seen& seen) { return seen.astray >= 2; });
+  other_.GoAway();
+  ours_.Listen();
+
+  const v1::AttemptReport report = ours_.WaitForReport(7);
+
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED) << report.detail();
+  EXPECT_EQ(report.results(0).job(), JobId(1));
+  EXPECT_THAT(other_.WaitFor("-", [](const Seen&) { return true; }).reports, IsEmpty());
 }
 
 TEST_F(AgentStoreTest, LeavesWithACheckpointThatItCannotHandIn) {

@@ -162,6 +162,27 @@ TEST(StateFolderTest, RefusesAStoreThatIsNone) {
   EXPECT_EQ(state->store(), "0123456789abcdef");
 }
 
+// What is done from now on is of the new store, and must not be taken for the old one's at the next start.
+TEST(StateFolderTest, AStoreThatCannotBeWrittenDownReplacesTheOneBeforeAndIsWrittenLater) {
+  testing::TemporaryFolder folder;
+  std::ofstream(folder.path() / "store") << "0123456789abcdef\n";
+  {
+    absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
+    ASSERT_TRUE(state.ok()) << state.status();
+    std::filesystem::create_symlink("/dev/full", folder.path() / "store.new");
+
+    EXPECT_EQ(state->SetStore("fedcba9876543210").code(), absl::StatusCode::kResourceExhausted);
+
+    EXPECT_EQ(state->store(), "fedcba9876543210");
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "store"));
+    std::filesystem::remove(folder.path() / "store.new");
+    EXPECT_EQ(state->SetStore("fedcba9876543210"), absl::OkStatus());
+  }
+  const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(2));
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->store(), "fedcba9876543210");
+}
+
 TEST(StateFolderTest, RefusesAnIncarnationThatNoneComesAfterAndAFileThatIsNoLine) {
   testing::TemporaryFolder folder;
   std::ofstream(folder.path() / "incarnation") << "9223372036854775807\n";
