@@ -162,8 +162,9 @@ void AddOptions(CLI::App& app, CommandLine& line) {
   merges->needs(of_a_parent);
   app.add_option("--lease-term-s", line.lease_term_s, "A lease ends when its worker was silent for so many seconds")
       ->check(CLI::Range(0.1, 86400.0))
+      ->check(RefuseNan)
       ->capture_default_str();
-  app.add_option("--renew-every-s", line.renew_every_s, "How often workers are asked to call")->check(CLI::Range(0.05, 28800.0))->capture_default_str();
+  app.add_option("--renew-every-s", line.renew_every_s, "How often workers are asked to call")->check(CLI::Range(0.05, 28800.0))->check(RefuseNan)->capture_default_str();
   app.set_version_flag("--version", BuildDescription());
   AddManFlag(app, {"longreach", "longreach-worker"});
   app.allow_config_extras(CLI::config_extras_mode::error);

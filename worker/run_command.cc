@@ -9,6 +9,7 @@
 #include <memory>
 #include <stop_token>
 
+#include "proto/base/parse_errors.h"
 #include "proto/base/status.h"
 #include "proto/base/text.h"
 #include "proto/base/utf8.h"
@@ -28,6 +29,8 @@ namespace longreach {
 namespace {
 
 constexpr size_t kMaxName = 256;  // Of the scheduler's.
+// A trainer whose steps are fast tells of itself five times a second (child.cc): with less, and on a busy machine, it would be killed in good health.
+constexpr double kLeastHangAfterS = 1;
 
 std::string CheckAddress(const std::string& address) { return std::string(agent::CheckAddress(address).message()); }
 
@@ -53,7 +56,7 @@ RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work
   command_->add_flag("--until-stdin-closes", until_stdin_closes_, "Leave when standard input comes to its end; a line 'ready' on standard output says that it has its device");
   command_->add_option("--leave-when-idle", options_.leave_when_idle_s,
                        "Leave after so many seconds without work while the scheduler answers, or up to 5 s later; 0: as soon as it has none (default: stay)")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(CLI::Range(0.0, 1e9))->check(RefuseNan);
   command_->add_flag("--check", check_,
                      "Only see whether it could start with these options, and end: credentials, device and the place of the state folder are looked at as at a start, no scheduler is called, and nothing is written");
 }
@@ -89,10 +92,10 @@ void RunCommand::AddTraining() {
                        "The most jobs to train together; 'measured': the least number that is nearly as fast as any, by some seconds of training at the start (default: 16, on a GPU measured)")
       ->check(catalog::CheckPackLimit)->type_name("N");
   command_->add_option("--checkpoint-every-s", options_.checkpoint_every_s, "Seconds between checkpoints; 0: only when stopping")
-      ->check(CLI::Range(0.0, 1e9))->capture_default_str();
+      ->check(CLI::Range(0.0, 1e9))->check(RefuseNan)->capture_default_str();
   command_->add_option("--hang-after-s", options_.hang_floor_s,
                        "A trainer that gives no sign of life for so long, or for 20 of its usual steps if that is longer, is killed; ten times as long before its first step or file of a kind")
-      ->check(CLI::Range(0.1, 1e9))->capture_default_str();
+      ->check(CLI::Range(kLeastHangAfterS, 1e9))->check(RefuseNan)->capture_default_str();
 }
 
 int RunCommand::Run() const {

@@ -1,5 +1,7 @@
 #include "proto/base/parse_errors.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -120,6 +122,10 @@ std::string WordsOfParser(const std::string& message) {
     return Filled(ours, found);
   }
   return message;
+}
+
+std::string RefuseNan(const std::string& value) {
+  return std::isnan(std::strtod(value.c_str(), nullptr)) ? Text("'", value, "' is not a number") : "";
 }
 
 }  // namespace longreach

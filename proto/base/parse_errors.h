@@ -8,4 +8,7 @@ namespace longreach {
 // As it is, where the parser's own words are good enough.
 std::string WordsOfParser(const std::string& message);
 
+// For an option's check(): the parser's ranges let 'nan' through, which is neither below nor above anything. Empty: nothing is wrong.
+std::string RefuseNan(const std::string& value);
+
 }  // namespace longreach

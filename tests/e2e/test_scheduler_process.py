@@ -242,8 +242,10 @@ def test_refuses_a_port_in_use(home):
     (["--listen", "localhost"], ["--listen localhost: no port", "HOST:PORT", "unix:PATH"]),
     (["--listen", "localhost:http"], ["'http'", "65535"]),
     (["--listen", "localhost:0", "--renew-every-s", "9", "--lease-term-s", "10"], ["--renew-every-s 9", "--lease-term-s 10"]),
+    (["--listen", "localhost:0", "--renew-every-s", "nan"], ["--renew-every-s: 'nan' is not a number"]),
+    (["--listen", "localhost:0", "--lease-term-s", "nan"], ["--lease-term-s: 'nan' is not a number"]),
     (["--held", "forever"], ["--held", "'forever' is neither soon-free nor moment"]),
-], ids=["range", "no-port", "no-number", "renewal", "held"])
+], ids=["range", "no-port", "no-number", "renewal", "renewal-nan", "term-nan", "held"])
 def test_a_slip_on_the_command_line_is_a_usage_error_and_makes_no_store(home, arguments, named):
     ended = harness.run(home, BIN / "longreach-scheduler", "--store", home.path / "new.db", *arguments)
     assert ended.code == 2 and ended.out == "" and ended.err.startswith("error: "), ended

@@ -58,6 +58,12 @@ TEST(ParseErrorsTest, AChoiceAUnitAFileAndACommandAreToldInPlainWords) {
   EXPECT_EQ(WordsOfParser("A subcommand is required"), "one of its commands is required");
 }
 
+TEST(ParseErrorsTest, WhatIsNotANumberIsRefusedWhereARangeLetsItThrough) {
+  EXPECT_EQ(RefuseNan("nan"), "'nan' is not a number");
+  EXPECT_EQ(RefuseNan("-NaN"), "'-NaN' is not a number");
+  for (const char* number : {"0.5", "-1", "inf", "1e400"}) EXPECT_EQ(RefuseNan(number), "") << number;
+}
+
 TEST(ParseErrorsTest, OtherWordsStay) {
   for (const char* words : {"", "SWEEP is required"}) EXPECT_EQ(WordsOfParser(words), words);
 }

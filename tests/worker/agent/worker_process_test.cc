@@ -244,6 +244,11 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
            {{"run", "--device", "tpu"}, "tpu"},
            {{"run", "--leave-when-idle", "-1"}, "--leave-when-idle"},
            {{"run", "--leave-when-idle", "inf"}, "--leave-when-idle"},
+           {{"run", "--leave-when-idle", "nan"}, "--leave-when-idle: 'nan' is not a number"},
+           {{"run", "--checkpoint-every-s", "nan"}, "--checkpoint-every-s: 'nan' is not a number"},
+           {{"run", "--hang-after-s", "nan"}, "--hang-after-s: 'nan' is not a number"},
+           // A trainer tells of itself five times a second.
+           {{"run", "--hang-after-s", "0.9"}, "--hang-after-s: 0.9 is not within 1 to 1000000000"},
            {{"run", "--engine", "lane"}, "unknown name 'lane'; there are libtorch, lanes"},
            {{"bench", "--task", "even_pairs", "--encoding", "rope", "--engine", "bf16"}, "lanes-bf16"},
            {{"bench", "--task", "even_pair", "--encoding", "rope"}, "did you mean 'even_pairs'"},
