@@ -73,6 +73,9 @@ absl::StatusOr<int64_t> Copy(sql::Connection& db, const std::filesystem::path& t
   const absl::Status exists = absl::AlreadyExistsError(
       fmt::format("there is a file '{}' already; it was left as it is. Name another one", target.string()));
   std::error_code error;
+  if (std::filesystem::is_directory(target, error)) {
+    return absl::AlreadyExistsError(fmt::format("'{}' is a folder; name a file in it, which is not there yet", target.string()));
+  }
   if (std::filesystem::exists(std::filesystem::symlink_status(target, error))) return exists;
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
   if (!std::filesystem::is_directory(folder, error)) {

@@ -39,6 +39,13 @@ TEST_F(BackupTest, AFileThatIsThereIsLeftAlone) {
   EXPECT_EQ(Backup(test_.db(), test_.store->file()).status().code(), absl::StatusCode::kAlreadyExists) << "the store itself";
 }
 
+TEST_F(BackupTest, AFolderIsToldAsOne) {
+  const absl::Status status = Backup(test_.db(), folder_.path()).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(status.message(), "'" + folder_.path().string() + "' is a folder; name a file in it, which is not there yet");
+}
+
 TEST_F(BackupTest, WhatCannotBeMadeIsToldWithTheSystemsReason) {
   const std::string name = std::string(250, 'b') + ".db";  // There is room for it, and none for that of the file beside it.
 
