@@ -15,17 +15,23 @@ namespace {
 
 constexpr std::string_view kSharedPrefix = "from-";
 
+// Where a report is written first (files.h); it stays behind one that found no room.
+std::filesystem::path Unfinished(std::filesystem::path file) { return file += ".new"; }
+
 }  // namespace
 
 absl::StatusOr<Outbox> Outbox::Open(const std::filesystem::path& folder) {
   RETURN_IF_ERROR(MakeFolder(folder));
   Outbox outbox(folder);
-  std::vector<std::filesystem::path> files;
+  std::vector<std::filesystem::path> files, unfinished;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     if (entry.path().extension() == ".pb") files.push_back(entry.path());
+    if (entry.path().string().ends_with(".pb.new")) unfinished.push_back(entry.path());
   }
   if (error) return absl::InternalError(fmt::format("cannot read {}: {}", folder.string(), error.message()));
+  std::error_code ignored;
+  for (const std::filesystem::path& file : unfinished) std::filesystem::remove(file, ignored);
   for (const std::filesystem::path& file : files) {
     const std::string bytes = ReadFile(file).value_or("");
     if (outbox.ReadShared(file, bytes)) continue;
@@ -86,6 +92,7 @@ std::function<void()> Outbox::Remove(uint64_t attempt) {
   return [file = std::move(file)] {
     std::error_code ignored;  // A report that comes back after a restart is acknowledged again.
     std::filesystem::remove(file, ignored);
+    std::filesystem::remove(Unfinished(file), ignored);
   };
 }
 

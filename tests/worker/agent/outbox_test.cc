@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "tests/support/temporary_folder.h"
 
@@ -35,6 +37,25 @@ TEST(OutboxTest, KeepsReportsAcrossARestartUntilTheyAreRemoved) {
   ASSERT_TRUE(reopened.ok()) << reopened.status();
   ASSERT_EQ(reopened->reports().size(), 1u);
   EXPECT_EQ(reopened->reports().at(12).SerializeAsString(), ReportOf(12).SerializeAsString());
+}
+
+// On a full disk, where each would take some of the room that is to be made.
+TEST(OutboxTest, WhatCouldNotBeWrittenToItsEndGoesWithItsReportOrAtTheNextStart) {
+  testing::TemporaryFolder folder;
+  absl::StatusOr<Outbox> outbox = Outbox::Open(folder.path());
+  ASSERT_TRUE(outbox.ok()) << outbox.status();
+  for (const uint64_t attempt : {7, 12}) {
+    const std::filesystem::path beside = folder.path() / (std::to_string(attempt) + ".pb.new");
+    std::filesystem::create_symlink("/dev/full", beside);
+    EXPECT_EQ(outbox->Add(ReportOf(attempt))().code(), absl::StatusCode::kResourceExhausted);
+    std::filesystem::remove(beside);
+    std::ofstream(beside) << "a part of a report";
+  }
+
+  outbox->Remove(7)();
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "7.pb.new"));
+  EXPECT_TRUE(Outbox::Open(folder.path()).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(OutboxTest, SeveralReportsShareAFileThatGoesWithTheLastOfThem) {
