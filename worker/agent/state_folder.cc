@@ -119,6 +119,11 @@ bool LockWithin(int file, std::chrono::milliseconds patience) {
   return true;
 }
 
+absl::Status WithNextStep(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  return absl::ResourceExhaustedError(fmt::format("{}; make room on its disk, and start this worker again", std::string(status.message())));
+}
+
 // Of what a start would open or make there, the first that is something else. Nothing is made where something is.
 absl::Status LookAtLockAndFolders(const std::filesystem::path& folder) {
   const absl::StatusOr<int> lock = OpenLock(folder / "lock", 0);
@@ -146,12 +151,15 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
   for (const std::filesystem::path& part : {state.outbox(), state.cache(), state.attempts()}) {
     RETURN_IF_ERROR(MakeFolder(part));
   }
-  ASSIGN_OR_RETURN(state.worker_, ReadOrDrawId(folder / "id"));
+  absl::StatusOr<std::string> worker = ReadOrDrawId(folder / "id");
+  if (!worker.ok()) return WithNextStep(worker.status());
+  state.worker_ = *std::move(worker);
   absl::StatusOr<uint64_t> incarnation = NextIncarnation(folder / "incarnation", now);
   // On a full disk what is kept for later goes first: else results that wait here would never be handed in.
   const bool is_full = incarnation.status().code() == absl::StatusCode::kResourceExhausted;
   if (is_full && FileCache(state.cache()).MakeRoom()) incarnation = NextIncarnation(folder / "incarnation", now);
-  ASSIGN_OR_RETURN(state.incarnation_, std::move(incarnation));
+  if (!incarnation.ok()) return WithNextStep(incarnation.status());
+  state.incarnation_ = *incarnation;
   ASSIGN_OR_RETURN(state.store_, ReadStore(folder / "store"));
   return state;
 }

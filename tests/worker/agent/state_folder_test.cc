@@ -150,6 +150,18 @@ TEST(StateFolderTest, APipeBesideAFileIsNotWaitedFor) {
   EXPECT_THAT(std::string(state.status().message()), HasSubstr("id.new")) << state.status();
 }
 
+TEST(StateFolderTest, AFullDiskIsToldWithWhatToDo) {
+  for (const char* name : {"id.new", "incarnation.new"}) {
+    testing::TemporaryFolder folder;
+    std::filesystem::create_symlink("/dev/full", folder.path() / name);
+
+    const absl::Status full = StateFolder::Open(folder.path(), At(1)).status();
+
+    EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+    EXPECT_THAT(std::string(full.message()), HasSubstr("make room on its disk")) << name;
+  }
+}
+
 TEST(StateFolderTest, RefusesAStoreThatIsNone) {
   testing::TemporaryFolder folder;
   std::ofstream(folder.path() / "store") << "\x1b[31m\xff\n";
