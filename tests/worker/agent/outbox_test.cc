@@ -44,7 +44,7 @@ TEST(OutboxTest, WhatCouldNotBeWrittenToItsEndGoesWithItsReportOrAtTheNextStart)
   testing::TemporaryFolder folder;
   absl::StatusOr<Outbox> outbox = Outbox::Open(folder.path());
   ASSERT_TRUE(outbox.ok()) << outbox.status();
-  for (const uint64_t attempt : {7, 12}) {
+  for (const uint64_t attempt : {uint64_t{7}, uint64_t{12}}) {
     const std::filesystem::path beside = folder.path() / (std::to_string(attempt) + ".pb.new");
     std::filesystem::create_symlink("/dev/full", beside);
     EXPECT_EQ(outbox->Add(ReportOf(attempt))().code(), absl::StatusCode::kResourceExhausted);
