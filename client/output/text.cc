@@ -63,19 +63,8 @@ bool IsPlainText(std::string_view text) {
 std::string Printable(std::string_view text, bool keep_lines) {
   const size_t plain = PrintableAscii(text);
   std::string out(text.substr(0, plain));
-  text.remove_prefix(plain);
-  while (!text.empty()) {
-    std::string_view rest = text;
-    const int32_t point = TakeCodePoint(rest);
-    const std::string_view bytes = text.substr(0, text.size() - rest.size());
-    if (!IsControl(point) || (keep_lines && (point == '\n' || point == '\t'))) {
-      out += bytes;
-    } else {
-      for (const char c : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    }
-    text = rest;
-  }
-  return out;
+  if (plain == text.size()) return out;
+  return out + Escaped(text.substr(plain), [keep_lines](int32_t point) { return !IsControl(point) || (keep_lines && (point == '\n' || point == '\t')); });
 }
 
 int DisplayWidth(std::string_view text) {

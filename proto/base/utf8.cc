@@ -42,7 +42,7 @@ std::optional<size_t> FirstNotUtf8(std::string_view text) {
   return std::nullopt;
 }
 
-std::string ForTerminal(std::string_view text) {
+std::string Escaped(std::string_view text, const std::function<bool(int32_t)>& is_kept) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string shown;
   shown.reserve(text.size());
@@ -50,7 +50,7 @@ std::string ForTerminal(std::string_view text) {
     std::string_view rest = text;
     const int32_t point = TakeCodePoint(rest);
     const std::string_view bytes = text.substr(0, text.size() - rest.size());
-    if (point == '\n' || (point >= 0x20 && point < 0x7f) || point > 0x9f) {
+    if (is_kept(point)) {
       shown += bytes;
     } else {
       for (const char c : bytes) {
@@ -61,6 +61,10 @@ std::string ForTerminal(std::string_view text) {
     text = rest;
   }
   return shown;
+}
+
+std::string ForTerminal(std::string_view text) {
+  return Escaped(text, [](int32_t point) { return point == '\n' || (point >= 0x20 && point < 0x7f) || point > 0x9f; });
 }
 
 }  // namespace longreach

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ std::string ValidUtf8(std::string_view text);
 
 // Where the first of those bytes is; nothing: all is UTF-8.
 std::optional<size_t> FirstNotUtf8(std::string_view text);
+
+// `text` with \xNN for each byte of a code point that `is_kept` does not admit; it is given -1 for a byte that belongs to none.
+std::string Escaped(std::string_view text, const std::function<bool(int32_t)>& is_kept);
 
 // `text` with \xNN for each byte that belongs to no character, and for those of control characters but the ends of lines: a terminal would obey them.
 std::string ForTerminal(std::string_view text);
