@@ -22,10 +22,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-double CountOf(const v1::Axes& axes) {
-  return static_cast<double>(axes.task_size()) * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
-}
-
 // How many values of an axis the same ones of some sweeps have: values that are alike in that need not be looked at one by one.
 using Holders = std::map<std::vector<bool>, double>;
 

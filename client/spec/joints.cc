@@ -83,8 +83,7 @@ std::string NameToTell(const Joint& one) { return one.system.empty() ? one.sweep
 // Those of a large sweep are listed as they are written.
 bool AreAllKnown(const Joint& one) {
   if (one.axes.size() > 1) return false;  // Nobody lists what several sweeps have together.
-  const v1::Axes& axes = one.axes.front();
-  return static_cast<double>(one.jobs.size()) == static_cast<double>(axes.task_size()) * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
+  return static_cast<double>(one.jobs.size()) == CountOf(one.axes.front());
 }
 
 class JointsByJob {
@@ -201,6 +200,10 @@ std::vector<Joint> WithEachJobOnce(std::vector<Joint> all) {
   JointsByJob placed;
   for (Joint& one : all) placed.Place(std::move(one));
   return placed.Take();
+}
+
+double CountOf(const v1::Axes& axes) {
+  return static_cast<double>(axes.task_size()) * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
 }
 
 v1::Axes Together(const std::vector<v1::Axes>& axes) {
