@@ -94,8 +94,7 @@ class Cost final : public Command {
   absl::Status Read(Connection& connection, const v1::Sweep& sweep, DeviceTime& time) const {
     v1::ListJobsRequest request;
     request.set_sweep(sweep.id());
-    do {
-      ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+    return ForEachJobPage(connection, request, [&](const v1::ListJobsResponse& page) -> absl::Status {
       std::vector<std::string> ids;
       for (const v1::Job& job : page.jobs()) ids.push_back(job.id());
       JobsInTurn answers(connection, std::move(ids));
@@ -105,9 +104,8 @@ class Cost final : public Command {
         for (const std::string& axis : by_) values.push_back(ValueOfAxis(job, axis));
         time.Add(std::move(values), response);
       }
-      request.set_page_token(page.next_page_token());
-    } while (!request.page_token().empty());
-    return absl::OkStatus();
+      return absl::OkStatus();
+    });
   }
 
   static std::vector<GridColumn> NumberColumns() {

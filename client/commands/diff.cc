@@ -53,14 +53,13 @@ absl::StatusOr<ListedResults> ListResults(Connection& connection, const std::str
   v1::ListJobsRequest request;
   request.set_sweep(sweep);
   for (const std::string& one : only) request.add_only(one);
-  do {
-    ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+  RETURN_IF_ERROR(ForEachJobPage(connection, request, [&listed](const v1::ListJobsResponse& page) {
     for (const v1::Job& job : page.jobs()) {
       listed.ids.push_back(job.id());
       if (job.state() == "succeeded") listed.succeeded.insert(job.id());
     }
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
+    return absl::OkStatus();
+  }));
   return listed;
 }
 

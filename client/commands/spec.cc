@@ -154,11 +154,10 @@ class Spec final : public Command {
       std::vector<v1::Job>& jobs = all.emplace_back();
       v1::ListJobsRequest request;
       request.set_sweep(sweep.id());
-      do {
-        ASSIGN_OR_RETURN(v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+      RETURN_IF_ERROR(ForEachJobPage(connection, request, [&jobs](v1::ListJobsResponse& page) {
         std::ranges::move(*page.mutable_jobs(), std::back_inserter(jobs));
-        request.set_page_token(page.next_page_token());
-      } while (!request.page_token().empty());
+        return absl::OkStatus();
+      }));
     }
     return all;
   }

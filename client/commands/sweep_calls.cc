@@ -109,6 +109,15 @@ absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& s
   return connection.Call(&Connection::Stub::GetSweep, request);
 }
 
+absl::Status ForEachJobPage(Connection& connection, v1::ListJobsRequest question, const std::function<absl::Status(v1::ListJobsResponse&)>& use) {
+  do {
+    ASSIGN_OR_RETURN(v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, question));
+    RETURN_IF_ERROR(use(page));
+    question.set_page_token(page.next_page_token());
+  } while (!question.page_token().empty());
+  return absl::OkStatus();
+}
+
 v1::SubmitSweepRequest SubmissionOf(const SweepFile& file) {
   v1::SubmitSweepRequest request;
   *request.mutable_spec() = file.spec;

@@ -1,6 +1,7 @@
 // What several commands ask the scheduler about a sweep.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace longreach::client {
 
 // A sweep with its counts and its specification, by its id, the beginning of one, its name, or 'last'.
 absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& sweep);
+
+// Calls `use` with each page of the jobs that are asked for, in their order, until it has an error.
+absl::Status ForEachJobPage(Connection& connection, v1::ListJobsRequest question, const std::function<absl::Status(v1::ListJobsResponse&)>& use);
 
 // A file's sweep, ready to be submitted, with the table that it will be printed as: a slip in that is told before anything is trained.
 v1::SubmitSweepRequest SubmissionOf(const SweepFile& file);

@@ -180,11 +180,10 @@ class Verify final : public Command {
     v1::ListJobsRequest request;
     request.set_sweep(sweep.id());
     request.set_state("succeeded");
-    do {
-      ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+    RETURN_IF_ERROR(ForEachJobPage(connection, request, [&sample](const v1::ListJobsResponse& page) {
       for (const v1::Job& job : page.jobs()) sample.Add(job.id());
-      request.set_page_token(page.next_page_token());
-    } while (!request.page_token().empty());
+      return absl::OkStatus();
+    }));
     const std::string name = fmt::format("sweep {} {}", ShortId(sweep.id()), Printable(sweep.name()));
     if (sample.added() == 0) {
       return Error(absl::StatusCode::kFailedPrecondition, fmt::format("{} has no finished job to verify", name),
