@@ -32,9 +32,7 @@ TEST_F(AgentKeepsTest, HandsInAtItsNextStartTheCheckpointOfWhatItStoppedWithoutA
     AgentUnderTest agent(options);
     scheduler_.Offer(LeaseOf(7, kEndless, /*jobs=*/2));
     scheduler_.WaitForStep(7, 1);
-    scheduler_.GoAway();
-    agent.Leave();
-    EXPECT_TRUE(agent.Join().ok());
+    LeaveAlone(agent);
     EXPECT_THAT(scheduler_.WaitFor("-", [](const Seen&) { return true; }).reports, IsEmpty());
   }
   scheduler_.Listen();
@@ -89,9 +87,7 @@ TEST_F(AgentKeepsTest, KeepsWhenItLeavesAResultThatHadFoundNoRoom) {
     scheduler_.WaitFor("weights in vain", [](const Seen& seen) { return std::ranges::any_of(seen.refused, [](const auto& header) { return header.kind() == "weights"; }); });
     ASSERT_FALSE(std::filesystem::exists(Folder(7) / "finished.pb"));
     std::filesystem::remove(Folder(7) / "finished.pb.new");
-    scheduler_.GoAway();
-    agent.Leave();
-    EXPECT_TRUE(agent.Join().ok());
+    LeaveAlone(agent);
   }
   scheduler_.RefuseUploads(grpc::Status::OK);
   scheduler_.Listen();
@@ -118,9 +114,7 @@ TEST_F(AgentKeepsTest, KeepsWhenItLeavesAReportThatHadFoundNoRoom) {
     ASSERT_TRUE(ComesTrue([this] { return !std::filesystem::exists(Folder(7)); })) << "what is kept of it goes for its report";
     EXPECT_FALSE(std::filesystem::exists(report));
     std::filesystem::remove(full);
-    scheduler_.GoAway();
-    agent.Leave();
-    EXPECT_TRUE(agent.Join().ok());
+    LeaveAlone(agent);
   }
 
   EXPECT_TRUE(std::filesystem::exists(report)) << "for its next start";
@@ -142,9 +136,7 @@ TEST_F(AgentKeepsTest, HandsInAResultWhoseLogCannotBeRead) {
     scheduler_.RefuseUploads({grpc::StatusCode::UNAVAILABLE, "not now"});
     scheduler_.Offer(LeaseOf(7, 3));
     scheduler_.WaitFor("attempt 7 ended", [](const Seen& seen) { return seen.Held(7) != nullptr && seen.Held(7)->phase() == "uploading"; });
-    scheduler_.GoAway();
-    agent.Leave();
-    EXPECT_TRUE(agent.Join().ok());
+    LeaveAlone(agent);
   }
   std::filesystem::remove(Folder(7) / "log");
   std::filesystem::create_directory(Folder(7) / "log");

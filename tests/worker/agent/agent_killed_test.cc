@@ -85,9 +85,7 @@ TEST_F(AgentKilledTest, KeepsTheCheckpointWhileNoSchedulerAnswers) {
     scheduler_.WaitFor("a refused checkpoint, by an agent that is ready", [](const Seen& seen) {
       return !seen.refused.empty() && seen.Held(7) != nullptr && !seen.last.abilities().name().empty();
     });
-    scheduler_.GoAway();
-    agent.Leave();
-    EXPECT_TRUE(agent.Join().ok());
+    LeaveAlone(agent);
   }
   scheduler_.RefuseUploads(grpc::Status::OK);
   scheduler_.Listen();

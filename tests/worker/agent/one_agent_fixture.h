@@ -20,6 +20,13 @@ class OneAgentTest : public ::testing::Test {
     EXPECT_EQ(scheduler_.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
   }
 
+  // While no scheduler is there.
+  void LeaveAlone(AgentUnderTest& agent) {
+    scheduler_.GoAway();
+    agent.Leave();
+    EXPECT_TRUE(agent.Join().ok());
+  }
+
   testing::TemporaryFolder folder_;
   FakeScheduler scheduler_;
 };
