@@ -105,8 +105,8 @@ namespace {
 // What other programs and papers call a metric, where no letters of its name here would lead to it.
 std::string MetricMeant(std::string_view word) {
   constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
-      {"bpc", "bits_per_byte"}, {"ce", "loss"},         {"eval_loss", "loss"},  {"exact_match", "accuracy"}, {"nll", "loss"},
-      {"ppl", "perplexity"},    {"test_loss", "loss"},  {"top1", "accuracy"},   {"val_loss", "loss"},        {"validation_loss", "loss"},
+      {"bpc", "bits_per_byte"}, {"ce", "loss"},        {"em", "exact_match"}, {"eval_loss", "loss"},       {"nll", "loss"},
+      {"ppl", "perplexity"},    {"test_loss", "loss"}, {"top1", "accuracy"},  {"val_loss", "loss"},        {"validation_loss", "loss"},
   };
   const auto found = std::ranges::find(kElsewhere, word, &std::pair<std::string_view, std::string_view>::first);
   return found == std::end(kElsewhere) ? "" : std::string(found->second);

@@ -18,6 +18,7 @@ struct OtherName {
 };
 constexpr OtherName kOtherNames[] = {
     {"attention_heads", "heads"},
+    {"autoregressive", "causal"},
     {"batch", "batch_size"},
     {"block_size", "lengths"},
     {"bs", "batch_size"},
@@ -28,6 +29,7 @@ constexpr OtherName kOtherNames[] = {
     {"d_mlp", "mlp_dim"},
     {"d_model", "embedding_dim"},
     {"dataset", "data"},
+    {"decoder_only", "causal"},
     {"depth", "layers"},
     {"dim", "embedding_dim"},
     {"dim_feedforward", "mlp_dim"},
@@ -50,6 +52,7 @@ constexpr OtherName kOtherNames[] = {
     {"hidden_dropout_prob", "dropout"},
     {"hidden_size", "embedding_dim"},
     {"intermediate_size", "mlp_dim"},
+    {"is_causal", "causal"},
     {"iterations", "steps"},
     {"kind", "experiment"},
     {"lr", "learning_rate"},

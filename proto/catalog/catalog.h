@@ -22,7 +22,7 @@ struct Task {
   std::string_view name;
   std::string_view label;
   Level level;
-  int input_vocabulary;   // Without the token of empty output positions, whose id it is.
+  int input_vocabulary;   // Without the token of empty output positions, whose id it is in an encoder.
   int output_vocabulary;
   OutputLength output_length;
   bool permutation_invariant;
@@ -32,6 +32,9 @@ struct Task {
   // the answer. Whoever knows how often may guess better. The paper's captions have 50 for solve_equation (20 here) and for the tasks of three
   // output tokens (a third).
   double ChancePercent() const { return 100.0 / output_vocabulary; }
+  // Tokens that a model reads, without the one whose id it is: of empty output positions in an encoder; in a decoder (model.causal), which reads the
+  // outputs that are behind it, too, of the begin of the outputs. Output y is then the token input_vocabulary + y.
+  int TokensRead(bool causal) const { return input_vocabulary + (causal ? output_vocabulary : 0); }
   // Input tokens that a requested length gives: modular_arithmetic makes the length odd, all others keep it.
   int64_t InputTokens(int64_t requested_length) const;
   // Output tokens for a number of input tokens (not: requested length).

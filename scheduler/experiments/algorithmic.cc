@@ -1,4 +1,4 @@
-// The experiment kind "algorithmic": an encoder trained on short sequences of one of 15 tasks, tested on long ones.
+// The experiment kind "algorithmic": an encoder, or a decoder, trained on short sequences of one of 15 tasks, tested on long ones.
 // Sources: arXiv:2305.16843 and google-deepmind/randomized_positional_encodings; the fields' meaning is in spec.proto.
 #include <algorithm>
 #include <cmath>
@@ -31,6 +31,7 @@ v1::JobSpec AlgorithmicDefaults() {
   model.set_layers(5);
   model.set_embedding_dim(64);
   model.set_mlp_dim(256);
+  model.set_causal(false);
   v1::Training& training = *job.mutable_training();
   training.set_steps(2'000'000);
   training.set_batch_size(128);
@@ -60,9 +61,10 @@ absl::Status CheckTasks(const v1::Axes& axes, std::string_view prefix) {
 double ForwardFlops(const v1::Model& model, const catalog::Task& task, int length) {
   const double tape = static_cast<double>(task.Tape(length));
   const double d = model.embedding_dim();
-  const double per_token = 2 * d * (task.input_vocabulary + 1) + model.layers() * (8 * d * d + 4 * d * model.mlp_dim()) +
+  const double per_token = 2 * d * (task.TokensRead(model.causal()) + 1) + model.layers() * (8 * d * d + 4 * d * model.mlp_dim()) +
                            2 * d * task.output_vocabulary;
-  return tape * per_token + 4.0 * model.layers() * d * tape * tape;
+  const double pairs = model.causal() ? tape * tape / 2 : tape * tape;
+  return tape * per_token + 4.0 * model.layers() * d * pairs;
 }
 
 class AlgorithmicKind final : public Kind {
@@ -96,6 +98,10 @@ class AlgorithmicKind final : public Kind {
       CheckEncodingFits(encoding, settings, tapes, checks);
       relative_randomized |= encoding == EncodingName{"relative", true};
     }
+    if (settings.model.causal() && (settings.positions.relative_as_released() || settings.model.break_symmetry())) {
+      checks.Refuse(fmt::format("{}: true: with model.causal the model looks back only, there is nothing to tell apart\n  leave it out",
+                                settings.model.break_symmetry() ? "model.break_symmetry" : "positions.relative_as_released"));
+    }
     if (settings.positions.relative_as_released()) {
       if (!relative_randomized) {
         checks.Refuse("positions.relative_as_released: true, and no encoding is relative:randomized, the only one that it is about");
@@ -119,13 +125,18 @@ class AlgorithmicKind final : public Kind {
     const catalog::Task& their_task = *catalog::FindTask(maker.task());
     const catalog::Task& our_task = *catalog::FindTask(job.task());
     Checks checks("");
+    if (maker.model().causal() != job.model().causal()) {
+      checks.Refuse(fmt::format("{}inputs.{}.from: model.causal is {} there and {} here, so its parameters do not fit", prefix, input.name(),
+                                maker.model().causal(), job.model().causal()));
+    }
     CheckSame(input, "the input vocabulary", their_task.input_vocabulary, our_task.input_vocabulary, prefix, checks);
     CheckSame(input, "the output vocabulary", their_task.output_vocabulary, our_task.output_vocabulary, prefix, checks);
     return checks.status();
   }
 
   double MeasurementsOf(const v1::JobSpec& job) const override {
-    return 2.0 * (1 + job.evaluation().lengths_size());  // Accuracy and loss, at each length and over all.
+    // Accuracy and loss, and of a decoder exact_match, at each length and over all.
+    return (job.model().causal() ? 3.0 : 2.0) * (1 + job.evaluation().lengths_size());
   }
 
   Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights&) const override {
@@ -144,7 +155,7 @@ class AlgorithmicKind final : public Kind {
       cost.flops += static_cast<double>(job.evaluation().examples()) * ForwardFlops(model, *task, length);
     }
     const double d = model.embedding_dim();
-    const double parameters = d * (task->input_vocabulary + 1) + BlockParameters(model) + (d + 1) * task->output_vocabulary +
+    const double parameters = d * (task->TokensRead(model.causal()) + 1) + BlockParameters(model) + (d + 1) * task->output_vocabulary +
                               static_cast<double>(EncodingParameters(job));
     const double trained = job.training().steps() > 0 ? parameters : 0;
     cost.checkpoint_bytes = CheckpointBytes(parameters, trained);

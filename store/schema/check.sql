@@ -45,7 +45,7 @@ SELECT 'job ' || substr(j.id, 1, 8) || ' has ' || m.metric || iif(m.slice = '', 
        || (SELECT avg(o.value) FROM measurements AS o WHERE o.job = m.job AND o.metric = m.metric AND o.length > 0 AND o.slice = m.slice)
 FROM jobs AS j CROSS JOIN attempts AS a ON a.id = j.attempt
 CROSS JOIN measurements AS m ON m.job = j.num AND m.length = 0
-  AND m.metric IN ('accuracy', 'bits_per_byte', 'cross_entropy', 'loss', 'passkey_accuracy', 'perplexity')
+  AND m.metric IN ('accuracy', 'bits_per_byte', 'cross_entropy', 'exact_match', 'loss', 'passkey_accuracy', 'perplexity')
 WHERE j.state = 'succeeded' AND (a.engine GLOB 'libtorch*' OR a.engine GLOB 'lanes*' OR a.engine GLOB 'resident*' OR a.engine GLOB 'spread*' OR a.engine GLOB 'emulated*')
   AND (SELECT abs(m.value - avg(o.value)) > 1e-9 * abs(m.value) FROM measurements AS o
        WHERE o.job = m.job AND o.metric = m.metric AND o.length > 0 AND o.slice = m.slice)

@@ -231,16 +231,16 @@ absl::Status Session::EvaluateLengths() {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
     const int length = lengths[static_cast<size_t>(state_.lengths_done)];
-    const std::optional<std::vector<TestResult>> results = EvaluateLength(length);
+    const std::optional<std::vector<Tested>> results = EvaluateLength(length);
     if (!results) return absl::OkStatus();
     if (const std::string basis = problem_->BasisOf(length); !basis.empty()) observer_.OnLine(basis);
     for (size_t m = 0; m < results->size(); ++m) {
       MemberState& member = state_.members[m];
       if (!member.live) continue;
-      const TestResult& result = (*results)[m];
-      member.accuracy.push_back(static_cast<double>(result.hits) /
-                                static_cast<double>(std::max<int64_t>(1, result.counted)));
+      const Tested& result = (*results)[m];
+      member.accuracy.push_back(result.accuracy);
       member.loss.push_back(result.loss);
+      if (problem_->ScoresExactMatch()) member.exact_match.push_back(result.exact_match);
     }
     ++state_.lengths_done;
     if (milestones.Reached(state_.lengths_done, Clock::now())) observer_.OnLine(TestedLine(state_.lengths_done, all));
@@ -289,7 +289,7 @@ absl::Status Session::Ask(int questions, int& done, std::vector<double> MemberSt
   return absl::OkStatus();
 }
 
-std::optional<std::vector<TestResult>> Session::EvaluateLength(int length) {
+std::optional<std::vector<Tested>> Session::EvaluateLength(int length) {
   const PositionUse use = engine_->model().encoding().Use();
   std::vector<TestResult> results(state_.members.size());
   double windows = 0;
@@ -307,12 +307,19 @@ std::optional<std::vector<TestResult>> Session::EvaluateLength(int length) {
     for (size_t m = 0; m < results.size(); ++m) {
       results[m].hits += of_part[m].hits;
       results[m].counted += of_part[m].counted;
+      results[m].exact += of_part[m].exact;
       // A mean over the sequences, short ones too; of one part it is that part's own.
       results[m].loss = before == 0 ? of_part[m].loss
                                     : results[m].loss + (of_part[m].loss - results[m].loss) * ((windows - before) / windows);
     }
   }
-  return results;
+  std::vector<Tested> tested;
+  for (const TestResult& result : results) {
+    tested.push_back({.accuracy = static_cast<double>(result.hits) / static_cast<double>(std::max<int64_t>(1, result.counted)),
+                      .loss = result.loss,
+                      .exact_match = static_cast<double>(result.exact) / std::max(1.0, windows)});
+  }
+  return tested;
 }
 
 absl::StatusOr<PackResult> Session::Finish() {
@@ -419,7 +426,8 @@ std::vector<Measurement> Session::MeasurementsOf(const MemberState& member) cons
   // By metric, over all lengths first.
   std::vector<std::vector<Measurement>> by_metric;
   for (size_t i = 0; i < lengths.size(); ++i) {
-    const std::vector<Score> scores = problem_->Scores(lengths[i], member.accuracy[i], member.loss[i]);
+    const Tested tested = {.accuracy = member.accuracy[i], .loss = member.loss[i], .exact_match = problem_->ScoresExactMatch() ? member.exact_match.at(i) : 0};
+    const std::vector<Score> scores = problem_->Scores(lengths[i], tested);
     by_metric.resize(scores.size());
     for (size_t s = 0; s < scores.size(); ++s) {
       std::vector<Measurement>& of_metric = by_metric[s];

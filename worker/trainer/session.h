@@ -34,7 +34,7 @@ class Session {
   absl::Status TrainSteps();
   absl::Status EvaluateLengths();
   // Of one test length, part by part. Nothing when it was stopped on the way.
-  std::optional<std::vector<TestResult>> EvaluateLength(int length);
+  std::optional<std::vector<Tested>> EvaluateLength(int length);
   // After the lengths: passkey retrieval, cell by cell.
   absl::Status EvaluatePasskeys();
   // And LongBench, sample by sample.

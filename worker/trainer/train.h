@@ -39,6 +39,7 @@ struct PackSettings {
     bool break_symmetry = false;
     int sandwich_dim = 128;
     int learned_rows = 2048;
+    bool causal = false;
     int decoder_layers = 8;
     int classes = 1000;
     bool row_delimiter = true;

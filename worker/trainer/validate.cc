@@ -91,7 +91,8 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
   RETURN_IF_ERROR(InRange("positions.shift_max", positions.shift_max, 0, kMaxRows));
   if (IsCausal(settings) && (positions.relative_as_released || settings.model.break_symmetry)) {
     return Refuse(positions.relative_as_released ? "positions.relative_as_released" : "model.break_symmetry", "true",
-                  Text("tells the two sides apart, and experiment '", settings.experiment, "' looks back only"));
+                  Text("tells the two sides apart, and ", settings.model.causal ? "a model with model.causal" : "experiment '" + settings.experiment + "'",
+                       " looks back only"));
   }
   const bool shifted = (encoding.positions & catalog::kShifted) != 0;
   if (settings.randomized && (encoding.positions & catalog::kRandomized) == 0) {
@@ -188,6 +189,9 @@ absl::Status Validate(const PackSettings& settings) {
   const ExperimentKind* kind = FindExperimentKind(settings.experiment);
   if (kind == nullptr) return Unknown("experiment", settings.experiment, Names(ExperimentKinds()));
   RETURN_IF_ERROR(kind->Validate(settings));
+  if (settings.model.causal && settings.experiment != "algorithmic") {
+    return Refuse("model.causal", "true", Text("is only for experiment 'algorithmic', not for '", settings.experiment, "'"));
+  }
   if (kind->needs_data == settings.data.empty()) {
     return Refuse("data", "'" + settings.data + "'",
                   Text("does not go with experiment '", kind->name, "'",

@@ -157,6 +157,39 @@ TEST(AlgorithmicTest, AJobIsCompleteAndHoldsNothingThatItDoesNotUse) {
   EXPECT_TRUE(kerple.model().has_kerple_shared());
 }
 
+TEST(AlgorithmicTest, ADecoderIsAnotherJobAndAnEncoderTheOneItWas) {
+  v1::SweepSpec sweep = WithEncoding("log_kerple");
+  const JobId encoder = Expansion::Of(sweep)->At(0).id;
+  sweep.mutable_model()->set_causal(false);
+  EXPECT_EQ(Expansion::Of(sweep)->At(0).id, encoder);
+  sweep.mutable_model()->set_causal(true);
+  Expansion decoders = *Expansion::Of(sweep);
+  EXPECT_NE(decoders.At(0).id, encoder);
+  EXPECT_TRUE(decoders.At(0).spec.model().causal());
+  // even_pairs reads two letters and writes two: two more rows of the embedding.
+  EXPECT_DOUBLE_EQ(decoders.kind().CostOf(decoders.At(0).spec).checkpoint_bytes, 12.0 * (248'962 + 80 + 2 * 64));
+  EXPECT_EQ(decoders.kind().MeasurementsOf(decoders.At(0).spec), 3 * 461);
+
+  sweep.mutable_model()->set_break_symmetry(true);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("model.break_symmetry: true: with model.causal the model looks back only"));
+  v1::SweepSpec released = WithEncoding("relative:randomized");
+  released.mutable_model()->set_causal(true);
+  released.mutable_positions()->set_relative_as_released(true);
+  EXPECT_THAT(Refusal(released), HasSubstr("positions.relative_as_released: true: with model.causal"));
+}
+
+TEST(AlgorithmicTest, WeightsOfAnEncoderDoNotFitIntoADecoder) {
+  v1::SweepSpec sweep = AlgorithmicSweep();
+  sweep.mutable_model()->set_causal(true);
+  v1::Input* input = sweep.add_inputs();
+  input->set_name("weights");
+  input->set_artifact("weights");
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+  *input->mutable_from()->mutable_model() = v1::Model();
+  input->mutable_from()->mutable_model()->set_causal(false);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("inputs.weights.from: model.causal is false there and true here"));
+}
+
 TEST(AlgorithmicTest, SettingsThatAJobDoesNotUseMakeNoOtherJob) {
   const JobId before = Expansion::Of(AlgorithmicSweep())->At(0).id;
   v1::SweepSpec sweep = AlgorithmicSweep();

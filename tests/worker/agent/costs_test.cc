@@ -56,5 +56,18 @@ TEST(CostsTest, SchedulerAndTrainerCountTheSameOfEveryPresetsUpdates) {
   EXPECT_EQ(kinds, (std::set<std::string>{"algorithmic", "images", "language", "llama"}));
 }
 
+TEST(CostsTest, SchedulerAndTrainerCountTheSameOfADecoderOfAlgorithmicTasks) {
+  const absl::StatusOr<client::SweepFile> file = client::LoadSweep("quickstart");
+  ASSERT_TRUE(file.ok()) << file.status();
+  v1::SweepSpec sweep = file->spec;
+  const v1::JobSpec encoder = experiments::Expansion::Of(sweep)->At(0).spec;
+  sweep.mutable_model()->set_causal(true);
+  const v1::JobSpec decoder = experiments::Expansion::Of(sweep)->At(0).spec;
+  for (const int length : {1, 7, 40}) {
+    EXPECT_NEAR(Planned(decoder, length) / Counted(decoder, length), 1, 1e-9) << length;
+    EXPECT_NE(Planned(decoder, length), Planned(encoder, length));
+  }
+}
+
 }  // namespace
 }  // namespace longreach::agent

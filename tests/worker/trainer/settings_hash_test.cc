@@ -54,6 +54,12 @@ TEST(SettingsHashTest, IsWhatItWasWhereAWordStandsForAnother) {
   EXPECT_EQ(SettingsHash(images), "f2d0b918fd933087be96cf7451ea17f98dc4d4f31237eb8be012e15d14b63435");
 }
 
+TEST(SettingsHashTest, ADecoderIsAnotherModel) {
+  PackSettings decoder;
+  decoder.model.causal = true;
+  EXPECT_NE(SettingsHash(decoder), SettingsHash({}));
+}
+
 TEST(SettingsHashTest, WhatIsFoundInDataSetsIsNoPartOfIt) {
   PackSettings settings = AllSet();
   settings.model.tokenizer_sha256 = "9e55";

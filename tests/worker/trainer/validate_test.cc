@@ -119,6 +119,9 @@ TEST(BenchTest, CountsFlopByTheFormula) {
   // 3 B [T (2 d (V_in + 1) + 491520 + 2 d V_out) + 1280 T^2], reference section 9; ten tokens and their places are a tape of 20.
   EXPECT_DOUBLE_EQ(MatmulFlops(settings, 10),
                    3.0 * 128 * (20 * (128.0 * 6 + 491520 + 128.0 * 5) + 1280.0 * 400));
+  // A decoder reads the outputs, too, and looks back only.
+  settings.model.causal = true;
+  EXPECT_DOUBLE_EQ(MatmulFlops(settings, 10), 3.0 * 128 * (20 * (128.0 * 11 + 491520 + 128.0 * 5) + 1280.0 * 200));
 }
 
 // Of even_pairs.

@@ -225,7 +225,7 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
   parts.AddBuffer("adam_m/", layout, state.moment1, scales_alone);
   parts.AddBuffer("adam_v/", layout, state.moment2, scales_alone);
   std::vector<int32_t> flags;
-  std::vector<double> loss_sum, curve, accuracy, loss, passkey, longbench;
+  std::vector<double> loss_sum, curve, accuracy, loss, exact_match, passkey, longbench;
   const size_t lengths = static_cast<size_t>(state.lengths_done), cells = static_cast<size_t>(state.cells_done),
                samples = static_cast<size_t>(state.samples_done);
   size_t curve_row = 0;
@@ -239,6 +239,7 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
     for (size_t i = 0; i < lengths; ++i) {
       accuracy.push_back(i < member.accuracy.size() ? member.accuracy[i] : 0);
       loss.push_back(i < member.loss.size() ? member.loss[i] : 0);
+      exact_match.push_back(i < member.exact_match.size() ? member.exact_match[i] : 0);
     }
     for (size_t i = 0; i < cells; ++i) passkey.push_back(i < member.passkey.size() ? member.passkey[i] : 0);
     for (size_t i = 0; i < samples; ++i) longbench.push_back(i < member.longbench.size() ? member.longbench[i] : 0);
@@ -249,6 +250,8 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
   parts.AddValues("test/accuracy", "F64", {state.size(), state.lengths_done}, accuracy);
   parts.AddValues("test/loss", "F64", {state.size(), state.lengths_done}, loss);
   // Files of jobs without such tests stay as they were before there could be any.
+  const bool scored = std::ranges::any_of(state.members, [](const MemberState& member) { return !member.exact_match.empty(); });
+  if (scored) parts.AddValues("test/exact_match", "F64", {state.size(), state.lengths_done}, exact_match);
   if (cells > 0) parts.AddValues("test/passkey", "F64", {state.size(), state.cells_done}, passkey);
   if (samples > 0) parts.AddValues("test/longbench", "F64", {state.size(), state.samples_done}, longbench);
   return Write(file, "checkpoint", settings, members, state, parts);
@@ -281,6 +284,7 @@ MemberState StateAt(const MemberCheckpoint& checkpoint, const CheckpointPoint& p
   const auto keep = [](std::vector<double>& values, int count) { values.resize(std::min(values.size(), static_cast<size_t>(count))); };
   keep(state.accuracy, point.lengths_done);
   keep(state.loss, point.lengths_done);
+  keep(state.exact_match, point.lengths_done);
   keep(state.passkey, point.cells_done);
   keep(state.longbench, point.samples_done);
   return state;

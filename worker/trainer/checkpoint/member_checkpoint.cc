@@ -31,7 +31,10 @@ absl::StatusOr<MemberCheckpoint> ReadMemberCheckpoint(const SafetensorsFile& fil
   ASSIGN_OR_RETURN(const std::vector<double> accuracy, file.Doubles("test/accuracy"));
   ASSIGN_OR_RETURN(const std::vector<double> loss, file.Doubles("test/loss"));
   ASSIGN_OR_RETURN(const std::vector<double> curve, file.Doubles("member/curve"));
-  std::vector<double> passkey, longbench;
+  std::vector<double> exact_match, passkey, longbench;
+  if (file.Find("test/exact_match") != nullptr) {
+    ASSIGN_OR_RETURN(exact_match, file.Doubles("test/exact_match"));
+  }
   if (file.Find("test/passkey") != nullptr) {
     ASSIGN_OR_RETURN(passkey, file.Doubles("test/passkey"));
   }
@@ -40,6 +43,7 @@ absl::StatusOr<MemberCheckpoint> ReadMemberCheckpoint(const SafetensorsFile& fil
   }
   if (flags.size() != jobs.size() * kCheckpointFlags || loss_sum.size() != jobs.size() ||
       accuracy.size() % jobs.size() != 0 || loss.size() != accuracy.size() ||
+      (!exact_match.empty() && exact_match.size() != accuracy.size()) ||
       curve.size() % jobs.size() != 0 || passkey.size() % jobs.size() != 0 || longbench.size() % jobs.size() != 0) {
     return refuse("its tensors do not fit each other");
   }
@@ -50,7 +54,7 @@ absl::StatusOr<MemberCheckpoint> ReadMemberCheckpoint(const SafetensorsFile& fil
   }
   if (flag[1] != 0) return refuse(Text("job ", job, " had been dropped from this pack"));
   const auto curve_begin = curve.begin() + static_cast<std::ptrdiff_t>(m * curve_row);
-  const size_t lengths = accuracy.size() / jobs.size(), cells = passkey.size() / jobs.size(),
+  const size_t lengths = accuracy.size() / jobs.size(), scored = exact_match.size() / jobs.size(), cells = passkey.size() / jobs.size(),
                samples = longbench.size() / jobs.size();
   const auto of_member = [m](const std::vector<double>& values, size_t row) {
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(m * row);
@@ -72,6 +76,7 @@ absl::StatusOr<MemberCheckpoint> ReadMemberCheckpoint(const SafetensorsFile& fil
                  .curve = {curve_begin, curve_begin + flag[4]},
                  .accuracy = of_member(accuracy, lengths),
                  .loss = of_member(loss, lengths),
+                 .exact_match = of_member(exact_match, scored),
                  .passkey = of_member(passkey, cells),
                  .longbench = of_member(longbench, samples)};
   return found;

@@ -24,6 +24,15 @@ Batch Unsampled(const PackSettings& settings, PositionUse use, int requested_len
   return batch;
 }
 
+// Puts the true outputs but the last where a decoder reads them: behind the begin token, which is the first of those that OnTape() leaves there.
+void FeedBack(int first_token, Batch& batch) {
+  for (int64_t b = 0; b < batch.size; ++b) {
+    uint16_t* const begin = &batch.tokens[static_cast<size_t>((b + 1) * batch.tape - batch.outputs)];
+    const uint16_t* const target = &batch.targets[static_cast<size_t>(b * batch.outputs)];
+    for (int64_t o = 1; o < batch.outputs; ++o) begin[o] = static_cast<uint16_t>(first_token + target[o - 1]);
+  }
+}
+
 Batch Sampled(const PackSettings& settings, int requested_length, Batch batch) {
   const catalog::Task& entry = *catalog::FindTask(settings.task);
   const tasks::Task& task = *tasks::FindTask(settings.task);
@@ -32,7 +41,8 @@ Batch Sampled(const PackSettings& settings, int requested_length, Batch batch) {
   std::vector<int32_t> valid(static_cast<size_t>(batch.size));
   const absl::Status filled = tasks::FillBatch(task, requested_length, *batch.unsampled, 0, inputs, targets, valid);
   TORCH_CHECK(filled.ok(), std::string(filled.message()));  // Validate() has refused such lengths.
-  Batch sampled = OnTape(batch.size, inputs, targets, std::move(valid), entry.input_vocabulary);
+  Batch sampled = OnTape(batch.size, inputs, targets, std::move(valid), entry.TokensRead(settings.model.causal));
+  if (settings.model.causal) FeedBack(entry.input_vocabulary, sampled);
   sampled.positions = std::move(batch.positions);
   sampled.source = batch.source;
   return sampled;
@@ -59,13 +69,13 @@ PassSource TestSource(const PackSettings& settings, int length, int part) {
 }
 
 Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector<uint8_t>& targets,
-             std::vector<int32_t> valid, int input_vocabulary) {
+             std::vector<int32_t> valid, int empty) {
   Batch batch;
   batch.size = size;
   const int64_t input_length = static_cast<int64_t>(inputs.size()) / size;
   batch.outputs = static_cast<int64_t>(targets.size()) / size;
   batch.tape = input_length + batch.outputs;
-  batch.tokens.assign(static_cast<size_t>(size * batch.tape), static_cast<uint16_t>(input_vocabulary));
+  batch.tokens.assign(static_cast<size_t>(size * batch.tape), static_cast<uint16_t>(empty));
   for (int64_t b = 0; b < size; ++b) {
     std::copy_n(inputs.begin() + b * input_length, input_length, batch.tokens.begin() + b * batch.tape);
   }

@@ -19,7 +19,7 @@ struct Batch {
   int64_t tape = 0;
   int64_t outputs = 0;
   int64_t window = 0;             // What dynamic NTK takes for the current length where that is more than the tape; 0: it is not.
-  std::vector<uint16_t> tokens;   // [size, tape]; empty output positions and the begin of a text hold the id V_in.
+  std::vector<uint16_t> tokens;   // [size, tape]; empty output positions, the begin of a text and that of a decoder's outputs hold the id V_in.
   std::vector<uint16_t> targets;  // [size, outputs].
   std::vector<int32_t> valid;     // [size]: leading outputs that count for accuracy.
   PassPositions positions;
@@ -33,9 +33,9 @@ int TrainingLength(const PackSettings::Training& training, uint64_t step);
 // What a part of the test at a length draws its positions and dropout from.
 PassSource TestSource(const PackSettings& settings, int length, int part);
 
-// Puts inputs [size, input_length] on a tape with empty output positions.
+// Puts inputs [size, input_length] on a tape with `empty` at output positions.
 Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector<uint8_t>& targets,
-             std::vector<int32_t> valid, int input_vocabulary);
+             std::vector<int32_t> valid, int empty);
 
 // The batch of update `step` (0 is the first): draws its length, sequences and positions.
 Batch TrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step);

@@ -23,6 +23,7 @@ struct StepResult {
 struct TestResult {
   int64_t hits = 0;    // Outputs whose most likely token is the target, among those that count.
   int64_t counted = 0;
+  int64_t exact = 0;   // Sequences whose outputs are all hits, of those that count.
   double loss = 0;     // Mean cross-entropy over batch and outputs.
 };
 

@@ -188,10 +188,11 @@ class LibtorchEngine final : public StepEngine {
       Group group = TestGroup(batch, terms, rows, unit % groups);
       group.feed.pool = pool;
       group.feed.between = in_between;
+      bool missed = false;
       model_->ForwardInParts(parameters[static_cast<size_t>(unit / groups)], group.feed, [&](int64_t first, const Tensor& logits) {
         TestResult& result = units[static_cast<size_t>(unit)];
         result.loss += CrossEntropy(logits, group.targets.narrow(0, first, logits.size(0))).to(at::kDouble)[0].item<double>();
-        CountHits(first, logits.argmax(-1), batch, group, result);
+        CountHits(first, logits.argmax(-1), batch, group, result, missed);
       });
     };
     RunTests(static_cast<int64_t>(units.size()), batch.tape, count, between);
@@ -199,6 +200,7 @@ class LibtorchEngine final : public StepEngine {
       TestResult& result = results[static_cast<size_t>(live[u / static_cast<size_t>(groups)])];
       result.hits += units[u].hits;
       result.counted += units[u].counted;
+      result.exact += units[u].exact;
       result.loss += units[u].loss;
     }
   }
@@ -424,20 +426,26 @@ class LibtorchEngine final : public StepEngine {
     for (const int64_t m : live) {
       TestResult& result = results[static_cast<size_t>(m)];
       result.loss += losses[m].item<double>();
-      CountHits(0, all[m], batch, group, result);
+      bool missed = false;
+      CountHits(0, all[m], batch, group, result, missed);
     }
     between();
   }
 
-  // Of a group's outputs from `first` on, of which these tokens are the most likely ones, [count].
-  static void CountHits(int64_t first, const Tensor& most_likely, const Batch& batch, const Group& group, TestResult& result) {
+  // Of a group's outputs from `first` on, of which these tokens are the most likely ones, [count]. `missed` goes from one such part to the next: whether
+  // the sequence that it may end within has had a miss.
+  static void CountHits(int64_t first, const Tensor& most_likely, const Batch& batch, const Group& group, TestResult& result, bool& missed) {
     const Tensor best = most_likely.contiguous();
     for (int64_t i = 0; i < best.size(0); ++i) {
       const int64_t sequence = group.first + (first + i) / batch.outputs, output = (first + i) % batch.outputs;
-      if (output >= batch.valid[static_cast<size_t>(sequence)]) continue;
-      ++result.counted;
-      const uint16_t target = batch.targets[static_cast<size_t>(sequence * batch.outputs + output)];
-      if (best.const_data_ptr<int64_t>()[i] == target) ++result.hits;
+      if (output == 0) missed = false;
+      if (output < batch.valid[static_cast<size_t>(sequence)]) {
+        ++result.counted;
+        const uint16_t target = batch.targets[static_cast<size_t>(sequence * batch.outputs + output)];
+        if (best.const_data_ptr<int64_t>()[i] == target) ++result.hits;
+        else missed = true;
+      }
+      if (output + 1 == batch.outputs && !missed) ++result.exact;
     }
   }
 

@@ -16,6 +16,7 @@ struct MemberState {
   // By test length, as far as evaluated.
   std::vector<double> accuracy;
   std::vector<double> loss;
+  std::vector<double> exact_match;  // Of problems that score it (Problem::ScoresExactMatch()); else empty.
   // By cell of passkey retrieval, as far as evaluated.
   std::vector<double> passkey;
   // By sample of LongBench, as far as evaluated.

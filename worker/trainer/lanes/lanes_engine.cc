@@ -43,7 +43,7 @@ class LanesEngine final : public StepEngine {
         kernels_(kernels),
         task_(*catalog::FindTask(settings.task)),
         pool_(options.threads, options.recorder),
-        encoder_(settings, task_.input_vocabulary, task_.output_vocabulary) {
+        encoder_(settings, task_.TokensRead(settings.model.causal), task_.output_vocabulary) {
     MakeModel();
   }
 
@@ -121,6 +121,7 @@ class LanesEngine final : public StepEngine {
       TestResult& result = results[i / static_cast<size_t>(tiles)];
       result.hits += parts[i].hits;
       result.counted += parts[i].counted;
+      result.exact += parts[i].exact;
       result.loss += parts[i].loss / static_cast<double>(batch.size * batch.outputs);
     }
     return results;
@@ -388,6 +389,7 @@ class LanesEngine final : public StepEngine {
     const int64_t lanes = tile.lanes;
     for (int64_t lane = 0; lane < tile.live; ++lane) {
       const int32_t valid = batch.valid[static_cast<size_t>(tile.first + lane)];
+      bool missed = false;
       for (int64_t o = 0; o < batch.outputs; ++o) {
         const float* logit = logits + o * model_.classes * lanes + lane;
         const int32_t target = tile.targets[o * lanes + lane];
@@ -401,7 +403,9 @@ class LanesEngine final : public StepEngine {
         if (o >= valid) continue;
         ++result.counted;
         if (best == target) ++result.hits;
+        else missed = true;
       }
+      if (!missed) ++result.exact;
     }
   }
 
@@ -468,7 +472,7 @@ std::string WhyNotLanes(const PackSettings& settings, const EngineOptions& optio
   if (options.whole_pack) return "a pack as one unit";
   if (settings.experiment != "algorithmic") return Text("experiment ", settings.experiment);
   const catalog::Task& task = *catalog::FindTask(settings.task);
-  const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary);
+  const Encoder encoder(settings, task.TokensRead(model.causal), task.output_vocabulary);
   if (!encoder.encoding().TrainsWithoutAutograd()) return Text("encoding ", settings.encoding);
   if (model.embedding_dim != model.heads * lanes::kHeadDim) return Text("heads of ", model.embedding_dim / model.heads, " features instead of 8");
   if (model.embedding_dim % 16 != 0) return Text("model.embedding_dim ", model.embedding_dim, ", not a multiple of 16");

@@ -12,6 +12,8 @@ namespace {
 constexpr float kLog2e = 1.44269504088896f;
 constexpr int K = lanes::kHeadDim;
 constexpr float kInverseRootK = 0.353553390593273762f;
+// The bias of keys that a decoder's query does not see: 2^x of it is 0, and it is finite, as sums with infinities may be NaN.
+constexpr float kUnseen = -1e30f;
 
 }  // namespace
 
@@ -74,25 +76,47 @@ void LanesPass::MakePositions() {
     }
   }
 
-  if (positions.distances.empty()) return;
+  if (positions.distances.empty()) {
+    if (settings_.model.causal) HideLaterKeys();
+    return;
+  }
   pass_.bias = lanes::Bias::kByOffset;
   pass_.bias_trained = trained;
   pass_.distance_keys = encoder_.encoding().AddsContent();
   for (const Distances& distances : positions.distances) {
     const int64_t center = distances.Entry(0, 0);
     centers_.push_back(static_cast<int32_t>(center));
-    pass_.bias_stride = std::max(pass_.bias_stride, distances.values().numel());
+    // A decoder's distances end at 0; its table has places for those of keys behind the query all the same.
+    pass_.bias_stride = std::max(pass_.bias_stride, 2 * center + 1);
     if (distances.toeplitz()) continue;
     pass_.bias = lanes::Bias::kByPosition;
     for (int64_t t = 0; t < tape; ++t) positions_.push_back(static_cast<int32_t>(distances.Entry(0, t) - center));
   }
-  const int64_t step = kRegister / std::gcd(kRegister, int64_t{settings_.model.heads});
-  pass_.bias_stride = (pass_.bias_stride + step - 1) / step * step;
+  RoundUpBiasStride();
   pass_.centers = centers_.data();
   if (!positions_.empty()) pass_.positions = positions_.data();
   if (trained) return;
   bias_.assign(static_cast<size_t>(TablesSize()), 0);
   for (size_t layer = 0; layer < terms.bias_tables.size(); ++layer) PutBias(terms.bias_tables[layer], static_cast<int>(layer), bias_.data());
+}
+
+// Of an encoding without biases: one table for all layers would do, but kernels read each layer's own.
+void LanesPass::HideLaterKeys() {
+  const int64_t layers = settings_.model.layers;
+  pass_.bias = lanes::Bias::kByOffset;
+  pass_.bias_stride = 2 * batch_.tape - 1;
+  RoundUpBiasStride();
+  centers_.assign(static_cast<size_t>(layers), static_cast<int32_t>(batch_.tape - 1));
+  pass_.centers = centers_.data();
+  bias_.assign(static_cast<size_t>(TablesSize()), 0);
+  const Tensor none = at::zeros({settings_.model.heads, batch_.tape});
+  for (int layer = 0; layer < layers; ++layer) PutBias(none, layer, bias_.data());
+}
+
+// What a layer has of tables is to begin and end at multiples of kRegister.
+void LanesPass::RoundUpBiasStride() {
+  const int64_t step = kRegister / std::gcd(kRegister, int64_t{settings_.model.heads});
+  pass_.bias_stride = (pass_.bias_stride + step - 1) / step * step;
 }
 
 void LanesPass::MakeKeep() {
@@ -161,6 +185,7 @@ void LanesPass::PutBias(const Tensor& table, int layer, float* tables) const {
   for (int64_t h = 0; h < heads; ++h) {
     float* to = Tables(tables).bias + (layer * heads + h) * pass_.bias_stride;
     for (int64_t r = 0; r < entries; ++r) to[r] = *from++ * kLog2e;
+    if (settings_.model.causal) std::fill(to + entries, to + pass_.bias_stride, kUnseen);
   }
 }
 
@@ -188,6 +213,8 @@ void LanesPass::PutContent(const ContentTerm& content, int layer, float* tables)
       }
       *bias++ = sum * kInverseRootK;
     }
+    // Of distances that a decoder has none of: nothing comes of them, as long as they are numbers.
+    if (settings_.model.causal) std::fill_n(keys, (pass_.bias_stride - entries) * K, 0.0f);
   }
   PutBias(bias_HR, layer, tables);
 }

@@ -51,7 +51,7 @@ class LanesPass {
     int64_t size = 0;
   };
   std::vector<Part> LayerTables(int layer) const;
-  // Puts the table of a layer, [H, R], where the kernels want it.
+  // Puts the table of a layer, [H, R], where the kernels want it. Of a decoder R ends with distance 0, and keys behind it are hidden.
   void PutBias(const Tensor& table, int layer, float* tables) const;
   // The gradient of a layer's table as a view of the gradients of tables.
   Tensor BiasGradient(float* gradients, int layer) const;
@@ -68,6 +68,8 @@ class LanesPass {
   int64_t LanesOf(int64_t tile) const;
   void MakeTiles();
   void MakePositions();
+  void HideLaterKeys();
+  void RoundUpBiasStride();
   void MakeKeep();
 
   const PackSettings& settings_;

@@ -1,5 +1,5 @@
 // A stack of post-norm blocks with no final norm: the encoder of the algorithmic tasks (both directions), and with a causal
-// mask the decoder of language modelling.
+// mask the decoder of language modelling and of algorithmic tasks with model.causal.
 // Source: models/transformer.py of google-deepmind/randomized_positional_encodings; reference section 4.
 //
 // Shapes as in model.h.

@@ -111,7 +111,7 @@ std::unique_ptr<Model> MakeModel(const PackSettings& settings) {
   if (settings.experiment == "llama") return std::make_unique<LlamaNetwork>(settings);
   if (settings.experiment == "images") return std::make_unique<EncoderDecoder>(settings);
   if (const catalog::Task* task = catalog::FindTask(settings.task)) {
-    return std::make_unique<Encoder>(settings, task->input_vocabulary, task->output_vocabulary);
+    return std::make_unique<Encoder>(settings, task->TokensRead(settings.model.causal), task->output_vocabulary);
   }
   const catalog::DataTask& task = *catalog::FindDataTask(settings.task);
   return std::make_unique<Encoder>(settings, task.input_vocabulary, task.output_vocabulary);

@@ -20,8 +20,13 @@ class Algorithmic final : public Problem {
   int TestParts(int) const override { return 1; }
   Batch TestBatch(PositionUse use, int length, int) const override { return trainer::TestBatch(settings_, use, length); }
 
-  std::vector<Score> Scores(int, double accuracy, double loss) const override {
-    return {{"accuracy", accuracy}, {"loss", loss}};
+  // Of a decoder: each output is predicted from the true ones before it, so the sequences that are right from end to end are those that it would
+  // write by itself, greedily.
+  bool ScoresExactMatch() const override { return settings_.model.causal; }
+  std::vector<Score> Scores(int, const Tested& tested) const override {
+    std::vector<Score> scores = {{"accuracy", tested.accuracy}, {"loss", tested.loss}};
+    if (ScoresExactMatch()) scores.insert(scores.begin() + 1, {"exact_match", tested.exact_match});
+    return scores;
   }
 
  private:

@@ -79,8 +79,8 @@ class Images final : public Problem {
   }
 
   // Of an image there is one output: its loss is the sum.
-  std::vector<Score> Scores(int, double accuracy, double loss) const override {
-    return {{"accuracy", accuracy}, {"cross_entropy", loss}};
+  std::vector<Score> Scores(int, const Tested& tested) const override {
+    return {{"accuracy", tested.accuracy}, {"cross_entropy", tested.loss}};
   }
 
  private:

@@ -64,9 +64,10 @@ absl::Status ValidateAlgorithmic(const PackSettings& settings) {
 double AlgorithmicFlops(const PackSettings& settings, int length) {
   const catalog::Task* task = catalog::FindTask(settings.task);
   if (task == nullptr) return 0;
+  const bool causal = settings.model.causal;
   const double d = settings.model.embedding_dim, tape = static_cast<double>(task->Tape(length));
-  return Blocks(settings.model, settings.model.layers, tape, tape * tape) +
-         tape * 2 * d * (task->input_vocabulary + 1 + task->output_vocabulary);
+  return Blocks(settings.model, settings.model.layers, tape, tape * tape / (causal ? 2 : 1)) +
+         tape * 2 * d * (task->TokensRead(causal) + 1 + task->output_vocabulary);
 }
 
 // Bytes, each predicted from those before it.
@@ -281,7 +282,7 @@ const ExperimentKind* FindExperimentKind(std::string_view name) {
 
 bool IsCausal(const PackSettings& settings) {
   const ExperimentKind* kind = FindExperimentKind(settings.experiment);
-  return kind != nullptr && kind->causal;
+  return kind != nullptr && (kind->causal || settings.model.causal);
 }
 
 bool IsLarge(const PackSettings& settings) {

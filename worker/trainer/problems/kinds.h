@@ -15,7 +15,7 @@ class Problem;
 
 struct ExperimentKind {
   std::string_view name;
-  // Each token sees those before it and itself.
+  // Each token sees those before it and itself; otherwise model.causal says it.
   bool causal;
   // Reads a data set (settings.data).
   bool needs_data;

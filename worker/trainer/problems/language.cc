@@ -55,8 +55,8 @@ class Language final : public Problem {
     return Finish(std::move(batch), use, length, TestSource(settings_, length, part));
   }
 
-  std::vector<Score> Scores(int length, double accuracy, double loss) const override {
-    return {{"accuracy", accuracy}, {"bits_per_byte", loss / std::numbers::ln2}, {"cross_entropy", loss * length}};
+  std::vector<Score> Scores(int length, const Tested& tested) const override {
+    return {{"accuracy", tested.accuracy}, {"bits_per_byte", tested.loss / std::numbers::ln2}, {"cross_entropy", tested.loss * length}};
   }
 
  private:

@@ -91,7 +91,8 @@ class Llama final : public Problem {
     return Text(said, "; ", Count(too_short, "document"), too_short == 1 ? " is too short and was left out" : " are too short and were left out");
   }
 
-  std::vector<Score> Scores(int, double accuracy, double loss) const override {
+  std::vector<Score> Scores(int, const Tested& tested) const override {
+    const auto& [accuracy, loss, exact_match] = tested;
     if (settings_.task == "tokens") return {{"accuracy", accuracy}, {"loss", loss}, {"perplexity", std::exp(loss)}};
     return {{"accuracy", accuracy}, {"bits_per_byte", loss / std::numbers::ln2}, {"loss", loss}, {"perplexity", std::exp(loss)}};
   }

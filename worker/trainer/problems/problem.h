@@ -10,6 +10,13 @@
 
 namespace longreach::trainer {
 
+// What the outputs of a test length were, of one member.
+struct Tested {
+  double accuracy = 0;     // Share of hits.
+  double loss = 0;         // Mean cross-entropy of an output, in nats.
+  double exact_match = 0;  // Share of sequences whose outputs are all hits. Only where the problem scores it.
+};
+
 // One number of a test length.
 struct Score {
   std::string metric;
@@ -38,8 +45,9 @@ class Problem {
   // What the scores of a length rest on, a line for the log. Empty: on what the settings say.
   virtual std::string BasisOf(int /*length*/) const { return ""; }
 
-  // From what a test counted: shares of hits, and mean cross-entropy of an output in nats.
-  virtual std::vector<Score> Scores(int length, double accuracy, double loss) const = 0;
+  // Whether Tested::exact_match is kept and scored.
+  virtual bool ScoresExactMatch() const { return false; }
+  virtual std::vector<Score> Scores(int length, const Tested& tested) const = 0;
 };
 
 // The settings have been validated. INVALID_ARGUMENT: the data set is not what they ask of it. NOT_FOUND, FAILED_PRECONDITION, DATA_LOSS: it cannot be used.
