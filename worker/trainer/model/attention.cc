@@ -6,21 +6,11 @@
 
 #include "worker/trainer/logits.h"
 #include "worker/trainer/model/attention_cpu.h"
-#include "worker/trainer/sent.h"
+#include "worker/trainer/pick.h"
 
 namespace longreach::trainer {
 
 namespace {
-
-// table.index_select(dim, entries), with a gradient that sums in a fixed order. On a GPU that of index_select is in the order of
-// the moment, and that of an index is sorted first; on a CPU it is the other way round.
-Tensor Pick(const Tensor& table, int64_t dim, const Tensor& entries) {
-  const Tensor there = Sent(entries, table.device());
-  if (table.is_cpu()) return table.index_select(dim, there);
-  std::vector<at::indexing::TensorIndex> index(static_cast<size_t>(dim < 0 ? dim + table.dim() : dim), at::indexing::Slice());
-  index.emplace_back(there);
-  return table.index(index);
-}
 
 // The bias of each pair with one of the first `keys` keys: [H, queries, keys] or [E, 1, H, queries, keys].
 Tensor LookUp(const Tensor& table, const Distances& distances, int64_t first_query, int64_t queries, int64_t keys) {
