@@ -48,6 +48,13 @@ void CheckModel(const v1::Model& model, Checks& checks) {
   checks.Range("model.sandwich_dim", model.sandwich_dim(), 2, catalog::kMaxWidth);
   if (model.sandwich_dim() % 2 != 0) checks.Refuse(fmt::format("model.sandwich_dim: {} is odd; it must be even", model.sandwich_dim()));
   checks.Range("model.learned_rows", model.learned_rows(), 1, kMaxSize);
+  checks.Range("model.t5_buckets", model.t5_buckets(), 4, catalog::kMaxWidth);
+  if (model.t5_buckets() % 2 != 0) checks.Refuse(fmt::format("model.t5_buckets: {} is odd; it must be even", model.t5_buckets()));
+  checks.Range("model.t5_max_distance", model.t5_max_distance(), 1, kMaxSize);
+  if (model.t5_max_distance() <= model.t5_buckets() / 2) {
+    checks.Refuse(fmt::format("model.t5_max_distance: {} is not above {}, half of model.t5_buckets: those have a distance each\n"
+                  "  set a larger one, or fewer buckets", model.t5_max_distance(), model.t5_buckets() / 2));
+  }
 }
 
 void CheckPositions(const v1::Positions& positions, Checks& checks) {
@@ -122,6 +129,8 @@ v1::JobSpec TransformerDefaults(int max_position) {
   model.set_break_symmetry(false);
   model.set_sandwich_dim(128);
   model.set_learned_rows(max_position);
+  model.set_t5_buckets(32);
+  model.set_t5_max_distance(128);
   v1::Positions& positions = *job.mutable_positions();
   positions.set_max_position(max_position);
   positions.set_randomized_by("distance");
@@ -260,6 +269,8 @@ void CompleteSettings(v1::JobSpec& job, Settings whole) {
   if (!IsKerple(encoding) && encoding != "sandwich") whole.model.clear_break_symmetry();
   if (encoding != "sandwich") whole.model.clear_sandwich_dim();
   if (encoding != "learned") whole.model.clear_learned_rows();
+  if (encoding != "t5") whole.model.clear_t5_buckets();
+  if (encoding != "t5") whole.model.clear_t5_max_distance();
   if (!job.randomized() && encoding != "shape") whole.positions.clear_max_position();
   if (!job.randomized() || !Has(encoding, catalog::kOfDistance)) whole.positions.clear_randomized_by();
   if (!job.randomized() || encoding != "relative") whole.positions.clear_relative_as_released();
@@ -313,7 +324,7 @@ absl::Status CheckWeightsInput(const v1::Input& input, const v1::JobSpec& maker,
 int64_t EncodingParameters(const v1::JobSpec& job) {
   const v1::Model& model = job.model();
   const int64_t layers = model.layers(), width = model.embedding_dim(), heads = model.heads(), learned_rows = model.learned_rows();
-  const int64_t kerple_sets = model.kerple_shared() ? 1 : layers;
+  const int64_t kerple_sets = model.kerple_shared() ? 1 : layers, t5_buckets = model.t5_buckets();
 #define X(name, label, positions, traits, trained, revision) \
   if (job.encoding() == #name) return trained;
 #include "proto/catalog/encodings.def"

@@ -46,6 +46,8 @@ absl::StatusOr<PackSettings::Model> ModelOf(const v1::Model& from) {
   LONGREACH_TAKE(to, from, sandwich_dim);
   LONGREACH_TAKE(to, from, learned_rows);
   LONGREACH_TAKE(to, from, causal);
+  LONGREACH_TAKE(to, from, t5_buckets);
+  LONGREACH_TAKE(to, from, t5_max_distance);
   LONGREACH_TAKE(to, from, decoder_layers);
   LONGREACH_TAKE(to, from, classes);
   LONGREACH_TAKE(to, from, row_delimiter);

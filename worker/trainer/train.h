@@ -40,6 +40,8 @@ struct PackSettings {
     int sandwich_dim = 128;
     int learned_rows = 2048;
     bool causal = false;
+    int t5_buckets = 32;
+    int t5_max_distance = 128;
     int decoder_layers = 8;
     int classes = 1000;
     bool row_delimiter = true;

@@ -65,6 +65,8 @@ absl::Status ValidateModel(const PackSettings& settings, const catalog::Encoding
   RETURN_IF_ERROR(InRange("model.mlp_dim", model.mlp_dim, 1, catalog::kMaxWidth));
   RETURN_IF_ERROR(InRange("model.sandwich_dim", model.sandwich_dim, 2, catalog::kMaxWidth));
   RETURN_IF_ERROR(InRange("model.learned_rows", model.learned_rows, 1, kMaxRows));
+  RETURN_IF_ERROR(InRange("model.t5_buckets", model.t5_buckets, 4, catalog::kMaxWidth));
+  RETURN_IF_ERROR(InRange("model.t5_max_distance", model.t5_max_distance, 1, kMaxRows));
   if (model.embedding_dim % model.heads != 0) {
     return Refuse("model.heads", model.heads,
                   Text("does not divide model.embedding_dim ", model.embedding_dim));
@@ -73,6 +75,10 @@ absl::Status ValidateModel(const PackSettings& settings, const catalog::Encoding
     return Refuse("model.dropout", ShortestNumber(model.dropout), "is not in [0, 1)");
   }
   if (model.sandwich_dim % 2 != 0) return Refuse("model.sandwich_dim", model.sandwich_dim, "is not even");
+  if (model.t5_buckets % 2 != 0) return Refuse("model.t5_buckets", model.t5_buckets, "is not even");
+  if (model.t5_max_distance <= model.t5_buckets / 2) {
+    return Refuse("model.t5_max_distance", model.t5_max_distance, Text("is not above ", model.t5_buckets / 2, ", half of model.t5_buckets"));
+  }
   if (encoding.Has(catalog::kEvenWidth) && model.embedding_dim % 2 != 0) {
     return Refuse("model.embedding_dim", model.embedding_dim,
                   Text("is not even, which '", settings.encoding, "' needs"));

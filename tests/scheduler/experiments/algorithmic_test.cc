@@ -65,6 +65,10 @@ TEST(AlgorithmicTest, RefusesNumbersThatMakeNoSense) {
   EXPECT_EQ(refused([](auto& s) { s.mutable_model()->set_heads(0); }), "model.heads: 0 is below 1");
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_heads(64); }), HasSubstr("rope turns pairs"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_sandwich_dim(7); }), HasSubstr("odd"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_t5_buckets(33); }), HasSubstr("model.t5_buckets: 33 is odd"));
+  EXPECT_EQ(refused([](auto& s) { s.mutable_model()->set_t5_buckets(2); }), "model.t5_buckets: 2 is below 4");
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_t5_max_distance(16); }),
+              HasSubstr("model.t5_max_distance: 16 is not above 16, half of model.t5_buckets"));
   EXPECT_EQ(refused([](auto& s) { s.mutable_evaluation()->set_examples(0); }), "evaluation.examples: 0 is below 1");
   EXPECT_THAT(refused([](auto& s) {
                 for (int length = 1; length <= 1001; ++length) s.mutable_evaluation()->add_lengths(length);
@@ -147,6 +151,8 @@ TEST(AlgorithmicTest, AJobIsCompleteAndHoldsNothingThatItDoesNotUse) {
   EXPECT_EQ(rope.model().layers(), 5);
   EXPECT_TRUE(rope.revisions().has_task());
   EXPECT_FALSE(rope.model().has_sandwich_dim());
+  EXPECT_FALSE(rope.model().has_t5_buckets());
+  EXPECT_FALSE(rope.model().has_t5_max_distance());
   EXPECT_FALSE(rope.positions().has_max_position());
 
   const v1::JobSpec kerple = Expansion::Of(WithEncoding("log_kerple:randomized"))->At(0).spec;
@@ -155,6 +161,11 @@ TEST(AlgorithmicTest, AJobIsCompleteAndHoldsNothingThatItDoesNotUse) {
   EXPECT_EQ(kerple.positions().max_position(), 2048);
   EXPECT_EQ(kerple.positions().randomized_by(), "distance");
   EXPECT_TRUE(kerple.model().has_kerple_shared());
+
+  const v1::JobSpec t5 = Expansion::Of(WithEncoding("t5"))->At(0).spec;
+  EXPECT_EQ(t5.model().t5_buckets(), 32);
+  EXPECT_EQ(t5.model().t5_max_distance(), 128);
+  EXPECT_FALSE(t5.model().has_kerple_shared());
 }
 
 TEST(AlgorithmicTest, ADecoderIsAnotherJobAndAnEncoderTheOneItWas) {
@@ -194,6 +205,8 @@ TEST(AlgorithmicTest, SettingsThatAJobDoesNotUseMakeNoOtherJob) {
   const JobId before = Expansion::Of(AlgorithmicSweep())->At(0).id;
   v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_model()->set_sandwich_dim(64);
+  sweep.mutable_model()->set_t5_buckets(64);
+  sweep.mutable_model()->set_t5_max_distance(64);
   sweep.mutable_model()->set_kerple_shared(true);
   sweep.mutable_positions()->set_max_position(4096);
   sweep.mutable_positions()->set_randomized_by("position");
@@ -239,6 +252,7 @@ TEST(AlgorithmicTest, CostsAreThoseOfTheReference) {
   EXPECT_DOUBLE_EQ(parameters("relative"), 248'962 + 21'120);
   EXPECT_DOUBLE_EQ(parameters("log_kerple"), 248'962 + 80);
   EXPECT_DOUBLE_EQ(parameters("learned"), 248'962 + 64 * 2048);
+  EXPECT_DOUBLE_EQ(parameters("t5"), 248'962 + 32 * 8);
 }
 
 TEST(AlgorithmicTest, EveryTaskAndEncodingOfTheCatalogExpands) {

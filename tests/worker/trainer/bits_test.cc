@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"power_kerple", false, "stack_manipulation"},
                     Case{"relative", true, "binary_addition"}, Case{"rope", true, "odds_first"},
                     Case{"sandwich", true, "compute_sqrt"}, Case{"shape", false, "duplicate_string"},
-                    Case{"sin_cos", true, "solve_equation"}),
+                    Case{"sin_cos", true, "solve_equation"}, Case{"t5", true, "missing_duplicate_string"}),
     [](const auto& variant) { return variant.param.encoding; });
 
 class LossCurveTest : public PackTest {};

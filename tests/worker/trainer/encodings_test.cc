@@ -53,7 +53,8 @@ std::vector<Variant> AllVariants() {
 
 int64_t CountedByTheCatalog(const PackSettings& settings) {
   const int64_t layers = settings.model.layers, width = settings.model.embedding_dim, heads = settings.model.heads;
-  const int64_t learned_rows = settings.model.learned_rows, kerple_sets = settings.model.kerple_shared ? 1 : layers;
+  const int64_t learned_rows = settings.model.learned_rows, t5_buckets = settings.model.t5_buckets;
+  const int64_t kerple_sets = settings.model.kerple_shared ? 1 : layers;
 #define X(name, label, positions, traits, trained, revision) \
   if (settings.encoding == #name) return trained;
 #include "proto/catalog/encodings.def"
@@ -80,6 +81,7 @@ TEST_P(EncodingContractTest, TheCatalogCountsTheNumbersThatItTrains) {
   PackSettings settings = Settings();
   for (const bool shared : {false, true}) {
     settings.model.kerple_shared = shared;
+    settings.model.t5_buckets = shared ? 32 : 10;
     const std::unique_ptr<Model> model = MakeModel(settings);
     int64_t declared = 0;
     for (const Parameter& parameter : model->EncodingParameters()) declared += parameter.size;
@@ -263,10 +265,16 @@ TEST(EncodingsTest, SwitchesChangeWhatTheySay) {
   PackSettings sandwich = SmallSettings("sandwich", false), wider = sandwich;
   wider.model.sandwich_dim = 128;
   EXPECT_TRUE(differ(sandwich, wider));
+  PackSettings t5 = SmallSettings("t5", false), fewer = t5, nearer = t5;
+  fewer.model.t5_buckets = 8;
+  nearer.model.t5_max_distance = 20;
+  EXPECT_EQ(count(t5) - count(fewer), (32 - 8) * 4);
+  EXPECT_TRUE(differ(t5, fewer));
+  EXPECT_TRUE(differ(t5, nearer));
   PackSettings relative = SmallSettings("relative", true), released = relative;
   released.positions.relative_as_released = true;
   EXPECT_TRUE(differ(relative, released));
-  for (const std::string encoding : {"alibi", "log_kerple", "power_kerple", "relative", "sandwich"}) {
+  for (const std::string encoding : {"alibi", "log_kerple", "power_kerple", "relative", "sandwich", "t5"}) {
     PackSettings by_distance = SmallSettings(encoding, true), by_position = by_distance;
     by_position.positions.randomized_by = PackSettings::Positions::RandomizedBy::kPosition;
     EXPECT_TRUE(differ(by_distance, by_position)) << encoding;
@@ -315,6 +323,7 @@ TEST(EncodingsTest, FullSizeModelsHaveTheStatedNumberOfParameters) {
   EXPECT_EQ(count("bucket_sort", "relative"), 249'349 + 21'120);
   EXPECT_EQ(count("bucket_sort", "log_kerple"), 249'349 + 80);
   EXPECT_EQ(count("bucket_sort", "learned"), 249'349 + 64 * 2048);
+  EXPECT_EQ(count("bucket_sort", "t5"), 249'349 + 32 * 8);
 }
 
 TEST(PositionsTest, DistancesByOffsetAreToeplitz) {

@@ -119,7 +119,7 @@ TEST_P(LanesBitsTest, DependOnNoWidthOfTheLastTile) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Encodings, LanesBitsTest, ::testing::Values("log_kerple", "learned", "relative", "rope", "shape"));
+INSTANTIATE_TEST_SUITE_P(Encodings, LanesBitsTest, ::testing::Values("log_kerple", "learned", "relative", "rope", "shape", "t5"));
 
 }  // namespace
 

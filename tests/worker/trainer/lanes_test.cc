@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"rope", true}, Case{"alibi"}, Case{"alibi", true}, Case{"alibi", true, true}, Case{"power_kerple"},
                     Case{"power_kerple", true}, Case{"power_kerple", true, true}, Case{"log_kerple"}, Case{"log_kerple", true},
                     Case{"log_kerple", true, true}, Case{"sandwich"}, Case{"sandwich", true}, Case{"sandwich", true, true}, Case{"relative"},
-                    Case{"relative", true}, Case{"relative", true, true}),
+                    Case{"relative", true}, Case{"relative", true, true}, Case{"t5"}, Case{"t5", true}, Case{"t5", true, true}),
     [](const auto& each) { return (std::ostringstream() << each.param).str(); });
 
 // A decoder, whose later keys are hidden by tables that the encodings know nothing of.

@@ -7,7 +7,7 @@
 namespace longreach::trainer {
 namespace {
 
-// Nothing but the prompts is as it is by default, and everything is there that is left out of the hash where it is not.
+// Nothing but the prompts and what is for T5 is as it is by default, and everything is there that is left out of the hash where it is not.
 PackSettings AllSet() {
   PackSettings s;
   s.experiment = "llama";
@@ -58,6 +58,16 @@ TEST(SettingsHashTest, ADecoderIsAnotherModel) {
   PackSettings decoder;
   decoder.model.causal = true;
   EXPECT_NE(SettingsHash(decoder), SettingsHash({}));
+}
+
+TEST(SettingsHashTest, NamesWhatIsForT5WhereItIsNotT5sOwn) {
+  PackSettings settings;
+  settings.encoding = "t5";
+  EXPECT_EQ(SettingsHash(settings), "8486aac0fa0a4c72d08805ae6322f6e29368612ece962791eedf982c7aa58a5f");
+  settings.model.t5_buckets = 64;
+  EXPECT_EQ(SettingsHash(settings), "290ca25e1c3aded0a4e6e4ecf05b18c06a22f0ed7bda7fd77a6471758d27bbbe");
+  settings.model = {.t5_max_distance = 256};
+  EXPECT_EQ(SettingsHash(settings), "ef042c7bcb271cc5f408c3ab3532b0855f6f5fb430fb941f1b6fabd61ff745e0");
 }
 
 TEST(SettingsHashTest, WhatIsFoundInDataSetsIsNoPartOfIt) {

@@ -22,6 +22,8 @@ struct EncodingConfig {
   int max_position = 0;
   int learned_rows = 0;
   int sandwich_dim = 0;
+  int t5_buckets = 0;
+  int t5_max_distance = 0;
   bool kerple_shared = false;
   bool break_symmetry = false;
   bool relative_as_released = false;

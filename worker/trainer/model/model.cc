@@ -25,6 +25,8 @@ EncodingConfig ConfigOf(const PackSettings& settings) {
           .max_position = settings.positions.max_position,
           .learned_rows = settings.model.learned_rows,
           .sandwich_dim = settings.model.sandwich_dim,
+          .t5_buckets = settings.model.t5_buckets,
+          .t5_max_distance = settings.model.t5_max_distance,
           .kerple_shared = settings.model.kerple_shared,
           .break_symmetry = settings.model.break_symmetry,
           .relative_as_released = settings.positions.relative_as_released && settings.randomized &&

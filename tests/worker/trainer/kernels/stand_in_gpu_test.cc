@@ -114,6 +114,8 @@ TEST_F(StandInGpuTest, OwnKernelsAreTakenWhereNobodyAsksAndWhatTheyDoNotKnowIsLi
   EXPECT_EQ(said, "");
   EXPECT_EQ(engine_of("relative"), "libtorch");
   EXPECT_EQ(said, "engine libtorch instead of spread-fp16, which does not know encoding relative");
+  EXPECT_EQ(engine_of("t5"), "libtorch");
+  EXPECT_EQ(said, "engine libtorch instead of spread-fp16, which does not know encoding t5");
 }
 
 TEST_F(StandInGpuTest, ResidentKernelsTrainThereWithTheBitsOfTheHost) {
