@@ -121,7 +121,9 @@ void CheckAttention(const Variant& variant, const std::string& name) {
                         .embedding_dim = static_cast<int>(heads * q->size(3)),
                         .num_heads = static_cast<int>(heads),
                         .max_position = kMaxPosition,
-                        .sandwich_dim = 128};
+                        .sandwich_dim = 128,
+                        .t5_buckets = 32,
+                        .t5_max_distance = 128};
   const auto check_logits = [&](const std::string& stored_name) {
     const std::unique_ptr<Encoding> encoding = trainer::MakeEncoding(name, config);
     const std::optional<ParameterSet> parameters = Parameters(variant, *encoding);

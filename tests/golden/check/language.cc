@@ -50,6 +50,10 @@ PackSettings SettingsOf(const SafetensorsFile& file, bool decoder) {
   model.classes = number("classes");
   model.learned_rows = number("rows");
   model.sandwich_dim = number("sandwich_dim");
+  if (settings.encoding == "t5") {
+    model.t5_buckets = number("t5_buckets");
+    model.t5_max_distance = number("t5_max_distance");
+  }
   model.dropout = 0;
   settings.positions.max_position = number("rows");
   settings.training.lengths = {8};  // Of either kind: 8 bytes, or 2 x (3 + 1) pixels.

@@ -63,7 +63,7 @@ def draw(encoding, randomized, config, tape, batch, generator):
 def make(folder, model, encoding, randomized):
     decoder = model == "decoder"
     config = reference.Config(encoding=encoding, layers=2, decoder_layers=1, dim=16, heads=2, mlp=16, vocabulary=256,
-                              classes=256 if decoder else 5, rows=24, sandwich_dim=8, causal=decoder)
+                              classes=256 if decoder else 5, rows=24, sandwich_dim=8, t5_buckets=8, t5_max_distance=16, causal=decoder)
     # The same for all encodings, then those that this one has.
     plain = reference.Config(**{**vars(config), "encoding": "none"})
     shared = reference.make_parameters(plain, torch.Generator().manual_seed(7), encoder_decoder=not decoder)
@@ -110,6 +110,8 @@ def make(folder, model, encoding, randomized):
     metadata = {"model": model, "encoding": encoding, "randomized": str(randomized).lower()}
     for key in ("layers", "decoder_layers", "dim", "heads", "mlp", "classes", "rows", "sandwich_dim"):
         metadata[key] = str(getattr(config, key))
+    if encoding == "t5":
+        metadata |= {"t5_buckets": str(config.t5_buckets), "t5_max_distance": str(config.t5_max_distance)}
     write(folder / f"{model}_{encoding}{'_randomized' if randomized else ''}.safetensors", metadata, tensors)
 
 

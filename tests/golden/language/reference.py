@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 
-ENCODINGS = ["none", "sin_cos", "alibi", "relative", "rope", "learned", "power_kerple", "log_kerple", "sandwich", "shape"]
+ENCODINGS = ["none", "sin_cos", "alibi", "relative", "rope", "learned", "power_kerple", "log_kerple", "sandwich", "shape", "t5"]
 
 
 @dataclass
@@ -25,6 +25,8 @@ class Config:
     classes: int = 256
     rows: int = 2048            # Of the learned table.
     sandwich_dim: int = 128
+    t5_buckets: int = 32
+    t5_max_distance: int = 128
     causal: bool = True
 
     @property
@@ -58,6 +60,15 @@ def signed(distance):
     return torch.sign(offset) * distance[offset.abs()]
 
 
+def t5_bucket(config, d):
+    """Of signed distances: one for each that is small, the others by their logarithm in float32, as T5's code has it."""
+    of_a_side = config.t5_buckets if config.causal else config.t5_buckets // 2
+    small, size = of_a_side // 2, d.abs()
+    share = torch.log(size.clamp(min=1) / small) / math.log(config.t5_max_distance / small)
+    large = (small + (share * (of_a_side - small)).to(torch.int64)).clamp(max=of_a_side - 1)
+    return torch.where(size < small, size.to(torch.int64), large) + (of_a_side * (d > 0) if not config.causal else 0)
+
+
 def bias(config, parameters, layer, distance):
     """[H, T, T], or None."""
     d = signed(distance).to(torch.float32)
@@ -69,6 +80,8 @@ def bias(config, parameters, layer, distance):
         i = torch.arange(config.sandwich_dim // 2, dtype=torch.float64)
         terms = torch.cos(d.abs().to(torch.float64)[..., None] * 10000.0 ** (-2.0 * i / config.sandwich_dim))
         return (terms.sum(-1) / (8.0 * (heads.to(torch.float64) + 1) / config.heads)).to(torch.float32)
+    if config.encoding == "t5":
+        return parameters["attn.t5_bias"][:, t5_bucket(config, d.clamp(max=0) if config.causal else d)]
     if config.encoding in ("log_kerple", "power_kerple"):
         kind = config.encoding.removesuffix("_kerple")
         a = parameters[f"layer{layer}.attn.kerple_{kind}_a"][:, None, None]
@@ -244,6 +257,8 @@ def make_parameters(config, generator, encoder_decoder=False):
             kind = config.encoding.removesuffix("_kerple")
             parameters[f"{place}attn.kerple_{kind}_a"] = torch.rand(config.heads, generator=generator) + 0.01
             parameters[f"{place}attn.kerple_{kind}_p"] = 2 * torch.rand(config.heads, generator=generator).clamp(0.01, 0.99)
+    if config.encoding == "t5":
+        parameters["attn.t5_bias"] = torch.randn((config.heads, config.t5_buckets), generator=generator) * config.dim ** -0.5
     if config.encoding == "learned":
         normal("pos.table", (config.rows, config.dim), 1.0)
     if encoder_decoder:
