@@ -83,7 +83,8 @@ struct MergeReport {
   int results_added = 0;
   int artifacts_added = 0;  // Rows: one for each job that a file belongs to.
   int results_in_both = 0;
-  std::vector<std::string> differences{};  // One line per job whose results differ; ours stay.
+  // One line per job whose results differ, of which ours stay; and per job whose result came though it was made of another one than ours.
+  std::vector<std::string> differences{};
   int lacking = 0;  // Files that are missing or damaged over there, and were not here either.
   // Jobs that were leased here and have their result now; they are no members of their attempts any more. The caller ends
   // attempts that have no member left, and tells their workers.

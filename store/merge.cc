@@ -108,6 +108,10 @@ class Merge {
   absl::Status KeepPack(int64_t own);
   absl::Status LeaveAttempt(const JobRow& own);
   absl::Status Compare(const JobRow& job, const JobRow& own);
+  // Notes of a job of theirs, and of its result, that ours is another one.
+  void Differ(const JobRow& job, const std::string& how);
+  // An input of a job of ours whose result over there is not the one that is here; empty: there is none.
+  absl::StatusOr<std::string> OtherInput(int64_t own);
 
   sql::Connection& theirs_;
   sql::Transaction& ours_;
@@ -115,6 +119,7 @@ class Merge {
   const TellMerge& tell_;
   MergeReport report_;
   size_t differing_ = 0;
+  std::set<int64_t> kept_;  // Jobs of which both have a result and these differ, by our numbers.
   // From numbers over there to ours.
   std::unordered_map<int64_t, int64_t> attempts_;
   std::vector<int64_t> new_attempts_;  // Theirs,
@@ -305,13 +310,18 @@ absl::Status Merge::CopyResult(const JobRow& job, int64_t own) {
   ASSIGN_OR_RETURN(std::vector<ProgressRow> progress, ProgressOf(theirs_, job.num));
   RETURN_IF_ERROR(AddProgress(ours_, own, progress));
   ++report_.results_added;
+  ASSIGN_OR_RETURN(const std::string other, OtherInput(own));
+  if (!other.empty()) Differ(job, fmt::format("its result comes from there, where its input {} has another result than here", other));
   return absl::OkStatus();
 }
 
 absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoints_only) {
   ASSIGN_OR_RETURN(std::vector<ArtifactRow> artifacts, ArtifactsOf(theirs_, job.num));
+  // What goes on from there would be told to be made of the input that is here.
+  ASSIGN_OR_RETURN(const std::string other, OtherInput(own));
   for (ArtifactRow& artifact : artifacts) {
     if (checkpoints_only && artifact.kind != ArtifactKind::kCheckpoint) continue;
+    if (artifact.kind == ArtifactKind::kCheckpoint && !other.empty()) continue;
     if (artifact.kind == ArtifactKind::kCheckpoint && lacking_.contains(artifact.sha256)) continue;  // One of ours may be whole.
     const auto attempt = attempts_.find(artifact.attempt);
     if (attempt == attempts_.end()) return absl::DataLossError(fmt::format("an artifact of job {} has no attempt", job.id));
@@ -337,13 +347,27 @@ absl::Status Merge::KeepPack(int64_t own) {
                    2 * checkpoints.front().attempt, own, checkpoints.front().step).status();
 }
 
+void Merge::Differ(const JobRow& job, const std::string& how) {
+  if (++differing_ > kMaxDifferences) return;
+  report_.differences.push_back(fmt::format("job {} ({}, {}, learning rate {}, seed {}): {}", job.id.substr(0, 8),
+                                            job.requirement.task, catalog::ToText({.name = job.requirement.encoding, .randomized = job.randomized}),
+                                            ShortestNumber(job.learning_rate), job.seed, how));
+}
+
+absl::StatusOr<std::string> Merge::OtherInput(int64_t own) {
+  if (kept_.empty()) return std::string();
+  ASSIGN_OR_RETURN(const std::vector<JobInputRow> inputs, InputsOf(ours_, own));
+  for (const JobInputRow& input : inputs) {
+    if (kept_.contains(input.source)) return fmt::format("{} (job {})", input.name, input.source_id.substr(0, 8));
+  }
+  return std::string();
+}
+
 absl::Status Merge::Compare(const JobRow& job, const JobRow& own) {
   ++report_.results_in_both;
   const auto differ = [&](const std::string& how) {
-    if (++differing_ > kMaxDifferences) return;
-    report_.differences.push_back(fmt::format("job {} ({}, {}, learning rate {}, seed {}): {}", job.id.substr(0, 8),
-                                              job.requirement.task, catalog::ToText({.name = job.requirement.encoding, .randomized = job.randomized}),
-                                              ShortestNumber(job.learning_rate), job.seed, how));
+    kept_.insert(own.num);
+    Differ(job, how);
   };
   if (job.diverged != own.diverged) {
     differ(own.diverged ? "diverged here, not there" : "diverged there, not here");

@@ -378,6 +378,36 @@ TEST_F(MergeTest, JobsWithInputsComeOverWithThem) {
   EXPECT_THAT(ours_.Violations(), IsEmpty());
 }
 
+// Weights are what one of the two runs made: a number from the other one would be traced to those that stay.
+TEST_F(MergeTest, WhatWasMadeThereOfAResultThatDoesNotStayIsReportedAndNotGoneOnWith) {
+  std::vector<NewJob> jobs = MakePack(4);
+  for (const size_t i : {1, 2}) jobs[i].inputs = {{.name = "weights", .source = jobs[0].id, .artifact = "weights", .metric = ""}};
+  jobs[3].inputs = {{.name = "weights", .source = jobs[1].id, .artifact = "weights", .metric = ""}};
+  ours_.AddSweep("one", jobs);
+  ours_.Succeed(ours_.Start("w1", {1}), 0.25);
+  theirs_->AddSweep("one", jobs);
+  theirs_->Succeed(theirs_->Start("w2", {1}), 0.5);
+  for (const int64_t job : {2, 3}) ASSERT_OK(theirs_->Write([&](sql::Transaction& tx) { return ReleaseJob(tx, job); }));
+  theirs_->Succeed(theirs_->Start("w2", {2}, 30), 0.75, 40);
+  theirs_->AddFile(3, "checkpoint", 50, theirs_->Start("w2", {3}, 50), "of the weights there");
+  ASSERT_OK(theirs_->Write([](sql::Transaction& tx) { return ReleaseJob(tx, 4); }));
+  theirs_->Succeed(theirs_->Start("w2", {4}, 60), 0.75, 70);
+
+  ASSERT_OK_AND_ASSIGN(MergeReport report, Merge());
+
+  const auto named = [&jobs](size_t i) {
+    return "job " + jobs[i].id.substr(0, 8) + " (even_pairs, rope, learning rate 0.001, seed " + std::to_string(i) + "): ";
+  };
+  // The fourth job was made of the second one, which came with it.
+  EXPECT_THAT(report.differences,
+              ElementsAre(named(0) + "accuracy over all lengths is 0.25 here and 0.5 there, and 1 more values differ",
+                          named(1) + "its result comes from there, where its input weights (job " + jobs[0].id.substr(0, 8) + ") has another result than here"));
+  EXPECT_EQ(report.results_added, 2);
+  EXPECT_EQ(OurJob(jobs[2]).state, State::kQueued);
+  EXPECT_EQ(OurJob(jobs[2]).checkpoint_step, 0) << "it begins anew, with our weights";
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+}
+
 TEST_F(MergeTest, OtherBytesUnderADataSetsNameAreRefusedAndNothingIsWritten) {
   const auto bind = [](TestStore& test, const std::string& hash) {
     EXPECT_OK(test.Write([&](sql::Transaction& tx) { return BindDataSet(tx, {.name = "enwik8", .sha256 = hash}).status(); }));
