@@ -86,13 +86,14 @@ namespace {
 // What is read of a job `j`, with the column of `m` that has the value. Task and encoding are those of its requirement: a number is read
 // faster than two texts.
 std::string MeasuredColumns(std::string_view value, std::string_view state) {
-  // One that went on from a checkpoint: also of the attempts whose checkpoints were gone on from, back to the one that began.
+  // One that went on from a checkpoint: also of the attempts whose checkpoints were gone on from, back to the one that began. While a job is tested it stays at its
+  // last step (of one that is only tested at 0): which of the attempts that began there left tests behind is not known, so that all count that did not fail.
   constexpr std::string_view kBuilds =
-      "CASE WHEN a.start_step > 0 THEN (SELECT group_concat(build, char(10)) FROM ("
-      "SELECT x.id, x.build, x.start_step, lead(x.start_step) OVER (ORDER BY x.id) AS next_step FROM attempt_jobs AS xj "
-      "JOIN attempts AS x ON x.id = xj.attempt WHERE xj.job = j.num AND x.id <= a.id AND x.id >= ("
-      "SELECT ifnull(max(y.id), 0) FROM attempt_jobs AS yj JOIN attempts AS y ON y.id = yj.attempt WHERE yj.job = j.num AND y.id < a.id AND y.start_step = 0)) "
-      "WHERE id = a.id OR next_step > start_step) ELSE a.build END";
+      "CASE WHEN a.start_step > 0 OR (j.steps = 0 AND j.experiment <> 'noop') THEN (SELECT group_concat(build, char(10)) FROM ("
+      "SELECT x.id, x.build, x.outcome, x.start_step, lead(x.start_step) OVER (ORDER BY x.id) AS next_step FROM attempt_jobs AS xj "
+      "JOIN attempts AS x ON x.id = xj.attempt WHERE xj.job = j.num AND x.id <= a.id AND (j.steps = 0 OR x.id >= ("
+      "SELECT ifnull(max(y.id), 0) FROM attempt_jobs AS yj JOIN attempts AS y ON y.id = yj.attempt WHERE yj.job = j.num AND y.id < a.id AND y.start_step = 0))) "
+      "WHERE id = a.id OR next_step > start_step OR (start_step = j.steps AND next_step = start_step AND outcome IN ('given_back', 'lost'))) ELSE a.build END";
   return fmt::format("j.requirement, j.randomized, j.learning_rate, j.seed, {}, j.diverged, m.{}, {}, j.num", state, value, kBuilds);
 }
 constexpr std::string_view kAttemptJoin = "LEFT JOIN attempts AS a ON a.id = j.attempt ";

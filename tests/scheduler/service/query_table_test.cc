@@ -92,6 +92,37 @@ TEST_F(QueryTableTest, ABuildThatTrainedThePartBeforeACheckpointIsOneOfACellsBui
   EXPECT_THAT(table.notes(), Contains(HasSubstr("1 cell was made by more than one build: Even Pairs / RoPE")));
 }
 
+TEST_F(QueryTableTest, ABuildThatTestedAPartIsOneOfACellsBuilds) {
+  v1::SweepSpec trained = SmallSweep("trained");
+  trained.mutable_axes()->mutable_encoding()->DeleteSubrange(1, 1);
+  v1::SweepSpec tested = trained;
+  tested.set_name("tested");
+  tested.mutable_training()->set_steps(0);
+  v1::Input& weights = *tested.add_inputs();
+  weights.set_name("weights");
+  weights.set_artifact("weights");
+  *weights.mutable_from()->mutable_training() = trained.training();
+  const std::array<int64_t, 1> after_training = {AddSweep(trained).jobs[0]}, only = {AddSweep(tested).jobs[0]};
+  AddWorker("w1", "box");
+  for (const auto& [job, steps] : {std::pair(after_training, 100), std::pair(only, 0)}) {
+    const auto end = [&, &of = job](const std::string& build, int start_step, Outcome outcome) {
+      const int64_t attempt = Lease("w1", of, build, start_step);
+      GiveBack(attempt, of);
+      End(attempt, outcome);
+    };
+    if (steps > 0) end("1.0", 0, Outcome::kGivenBack);
+    end("1.1", steps, Outcome::kGivenBack);  // Stopped between two test lengths, as was the one that was lost.
+    end("1.2", steps, Outcome::kLost);
+    end("1.3", steps, Outcome::kFailed);
+    const int64_t last = Lease("w1", job, "1.4", steps);
+    Succeed(last, job, std::array<double, 1>{0.5});
+    End(last, Outcome::kSucceeded);
+  }
+
+  EXPECT_EQ(Table("trained").cells(0).builds(), 4) << "1.0, 1.1, 1.2 and 1.4";
+  EXPECT_EQ(Table("tested").cells(0).builds(), 3) << "1.1, 1.2 and 1.4";
+}
+
 TEST_F(QueryTableTest, OtherColumnsLengthsMetricsAndAggregatesOfTheSameJobs) {
   SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
   v1::TableSpec spec;
