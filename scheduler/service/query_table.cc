@@ -80,14 +80,13 @@ class TableFiller {
       is_measured_ = !places_.empty();
       // Until then a paper's table is there, with nothing measured in it.
       if (!is_measured_) places_ = slices_.PublishedPlaces();
-      return absl::OkStatus();
-    }
-    if (table_.ByLength()) {
+    } else if (table_.ByLength()) {
       ASSIGN_OR_RETURN(lengths_, at_lengths_.LengthsOf(members_, sweep_spec_));
     }
-    const bool of_tests = table_.ByLength() ? spec().metric() == main_metric : table_.IsOverAllTests();
-    if (!of_tests || !spec().slice().empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(auto test_lengths, TestLengthsOfSystems(sweep_spec_));
+    // Which slices a job was to have is not known; over which lengths one is that is over all of them is.
+    const bool at_each_test = table_.ByLength() && !BySlice() && spec().slice().empty() && spec().metric() == main_metric;
+    if (!at_each_test && !table_.IsOverAllTests()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(auto test_lengths, TestLengthsOfSystems(sweep_spec_, spec().metric()));
     table_.SetTestLengths(std::move(test_lengths));
     return absl::OkStatus();
   }

@@ -145,7 +145,7 @@ const TableFilter* ResultsTable::LengthFilter() const {
 }
 
 bool ResultsTable::IsOverAllTests() const {
-  return spec_.length() == 0 && !ByLength() && !IsOverLengths() && slice_axes_.empty() && IsOfEachTest(metric_->name);
+  return spec_.length() == 0 && !ByLength() && !IsOverLengths() && IsOfEachTest(metric_->name);
 }
 
 bool ResultsTable::AsksForLength(int length) const {
@@ -266,14 +266,14 @@ void ResultsTable::AddExtraToCome(int column, int64_t jobs, bool cancelled) {
   else (cancelled ? extra.cancelled : extra.open) += jobs;
 }
 
-void ResultsTable::SeeLengths(const TableJob& job) {
-  if (job.value.has_value() && !job.lengths.empty()) lengths_.insert(job.lengths);
+void ResultsTable::SeeLengthsOf(const TableJob& job) {
+  if (job.value.has_value() && !job.lengths.empty()) SeeLengths(job.lengths);
 }
 
 void ResultsTable::Add(const TableJob& job) {
   AddWithoutCell(job);
   if (too_large_ || !IsWanted(job, false)) return;
-  SeeLengths(job);
+  SeeLengthsOf(job);
   Cell* const cell = CellFor(job);
   if (cell == nullptr) return;
   const std::string group = GroupOf(job);
@@ -330,7 +330,7 @@ bool ResultsTable::IsTooLarge() const { return rows_.size() * (columns_.size() +
 void ResultsTable::AddExtra(int column, const TableJob& job) {
   Extra& extra = extras_[column];
   if (too_large_ || !IsWanted(job, true)) return;
-  SeeLengths(job);
+  SeeLengthsOf(job);
   if (extra.last.cell == nullptr || !row_axes_.SameKey(job, extra.last.job)) {
     extra.last = {.job = job, .cell = &extra.cells[row_axes_.KeyOf(job)]};
     too_large_ = extra.cells.size() > kMaxCells;

@@ -82,6 +82,8 @@ class ResultsTable {
   // By system, at which lengths its jobs were to have the metric: whether they lack it elsewhere is not known, as each is tested at its own. What is
   // over all of other lengths is of other tests.
   void SetTestLengths(std::map<std::string, std::set<int>> by_system) { test_lengths_ = std::move(by_system); }
+  // Notes over which lengths, ascending, a value is a mean that counts. Those of a job say so themselves (TableJob.lengths); of slices each has its own.
+  void SeeLengths(const std::vector<int>& lengths) { lengths_.insert(lengths); }
   // AddToCome() of its sweep.
   void AddExtraToCome(int column, int64_t jobs, bool cancelled);
   // There is no such sweep, or input.
@@ -129,8 +131,7 @@ class ResultsTable {
 
   // The cell of a job of the sweep, made where there is none. nullptr: the table is too large.
   Cell* CellFor(const TableJob& job);
-  // Notes over which lengths a job's value is a mean.
-  void SeeLengths(const TableJob& job);
+  void SeeLengthsOf(const TableJob& job);
   // The slice, by its axes, is of spec().slice(), and what it lacks has a place among the rows or columns: the whole of an axis has where it is named.
   bool HasPlaceFor(const std::map<std::string, std::string, std::less<>>& keys) const;
   // nullptr: spec().only() names no lengths.

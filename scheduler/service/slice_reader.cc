@@ -135,7 +135,12 @@ std::vector<store::SliceValue> SliceReader::MeansOverLengths(std::span<const sto
   std::vector<store::SliceValue> means;
   for (const auto& [slice, of_slice] : by_slice) {
     double sum = 0;
-    for (const store::SliceValue* value : of_slice) sum += value->value;
+    std::vector<int> lengths;
+    for (const store::SliceValue* value : of_slice) {
+      sum += value->value;
+      lengths.push_back(value->length);
+    }
+    if (PlaceOf(std::string(slice)).has_value()) table_.SeeLengths(lengths);
     means.push_back({.length = of_slice.front()->length, .slice = std::string(slice), .value = sum / static_cast<double>(of_slice.size())});
   }
   return means;

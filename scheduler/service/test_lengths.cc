@@ -14,7 +14,8 @@
 namespace longreach::service {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOfEachTest = {"accuracy", "bits_per_byte", "cross_entropy", "loss", "perplexity"};
+constexpr std::string_view kPasskeys = "passkey_accuracy";
+constexpr std::array<std::string_view, 6> kOfEachTest = {"accuracy", "bits_per_byte", "cross_entropy", "loss", kPasskeys, "perplexity"};
 
 // A list that is longer is nothing to be typed, or read.
 constexpr size_t kMostRanges = 60;
@@ -39,9 +40,15 @@ std::string Shortened(const std::string& ranges) {
 
 }  // namespace
 
-absl::StatusOr<std::map<std::string, std::set<int>>> TestLengthsOfSystems(const v1::SweepSpec& sweep) {
+absl::StatusOr<std::map<std::string, std::set<int>>> TestLengthsOfSystems(const v1::SweepSpec& sweep, std::string_view metric) {
   std::map<std::string, std::set<int>> by_system;
   for (const v1::System& system : sweep.systems()) {
+    if (metric == kPasskeys) {
+      const auto &own = system.with().evaluation().passkey_lengths(), &of_sweep = sweep.evaluation().passkey_lengths();
+      const auto& lengths = own.empty() ? of_sweep : own;
+      by_system[system.name()].insert(lengths.begin(), lengths.end());
+      continue;
+    }
     v1::SweepSpec own;
     own.set_experiment(sweep.experiment());
     const auto& said = system.with().evaluation().lengths();

@@ -11,11 +11,10 @@
 
 namespace longreach::service {
 
-// By system those at which its jobs have the main metric of their kind, once they are done. Of a sweep without systems nothing.
-absl::StatusOr<std::map<std::string, std::set<int>>> TestLengthsOfSystems(const v1::SweepSpec& sweep);
+// By system those at which its jobs have a metric that is of each test, once they are done: passkeys have test lengths of their own. Of a sweep without systems nothing.
+absl::StatusOr<std::map<std::string, std::set<int>>> TestLengthsOfSystems(const v1::SweepSpec& sweep, std::string_view metric);
 
-// It is measured at each of the test lengths, so that its value over all of them is their mean. Others have lengths of their own (passkeys, bins of
-// positions) or none.
+// It is measured at each of the test lengths, so that its value over all of them is their mean. Others are measured elsewhere (in bins of positions) or at none.
 bool IsOfEachTest(std::string_view metric);
 
 // Of systems that were tested at several sets of lengths: which, and at what lengths they compare. Empty: all were tested at the same.
