@@ -171,6 +171,21 @@ absl::StatusOr<PackSettings::Evaluation> EvaluationOf(const v1::Evaluation& from
 
 #undef LONGREACH_TAKE
 
+// A job that is trained without what it needs of another has a result that looks like any other. A scheduler that is newer may know inputs that this worker
+// does not.
+absl::Status TakeInputs(const v1::PackMember& from, trainer::Member& to) {
+  if (from.has_attention_scale()) to.attention_scale = from.attention_scale();
+  if (from.has_weights()) to.weights = trainer::MemberFile{from.weights().path(), from.weights().member()};
+  for (const v1::JobInput& input : from.spec().inputs()) {
+    const bool weights = input.name() == "weights" && to.weights.has_value();
+    if (weights) to.weights->job = input.job();
+    if (weights || (input.name() == "attention_scale" && to.attention_scale.has_value())) continue;
+    return absl::InvalidArgumentError(fmt::format("job {} needs the input '{}', which did not come with it or which this worker ({}) does not know; update the worker", from.job(),
+                                                  input.name(), BuildDescription()));
+  }
+  return absl::OkStatus();
+}
+
 // What all members of a pack have in common.
 v1::JobSpec Shared(v1::JobSpec spec) {
   spec.clear_learning_rate();
@@ -219,8 +234,7 @@ absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
     for (const v1::MemberPath& checkpoint : from.checkpoints()) {
       to.checkpoints.push_back({checkpoint.path(), checkpoint.member()});
     }
-    if (from.has_attention_scale()) to.attention_scale = from.attention_scale();
-    if (from.has_weights()) to.weights = trainer::MemberFile{from.weights().path(), from.weights().member()};
+    RETURN_IF_ERROR(TakeInputs(from, to));
     request.members.push_back(std::move(to));
   }
   request.folder = start.folder();

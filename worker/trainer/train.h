@@ -114,6 +114,7 @@ struct PackSettings {
 struct MemberFile {
   std::filesystem::path file;
   int member = 0;
+  std::string job = {};  // Whose part it has to be, where that is known: of another job's weights. Of checkpoints it is the member's own.
 };
 
 // Where a pack's data sets lie on this machine.

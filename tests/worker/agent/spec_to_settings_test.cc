@@ -162,8 +162,7 @@ v1::StartPack PackOf(const std::string& first, const std::string& second) {
 }
 
 TEST(SpecToSettingsTest, MakesAPackOfJobsThatDifferInLearningRateAndSeed) {
-  v1::StartPack start = PackOf("task: 'even_pairs' learning_rate: 0.001 seed: 1 inputs { name: 'weights' job: 'x' }",
-                               "task: 'even_pairs' learning_rate: 0.01 seed: 2 inputs { name: 'weights' job: 'y' }");
+  v1::StartPack start = PackOf("task: 'even_pairs' learning_rate: 0.001 seed: 1", "task: 'even_pairs' learning_rate: 0.01 seed: 2 inputs { name: 'weights' job: 'y' }");
   start.mutable_members(1)->mutable_weights()->set_path("/tmp/w");
   start.mutable_members(1)->mutable_weights()->set_member(6);
   start.mutable_members(0)->add_checkpoints()->set_path("/tmp/c");
@@ -181,11 +180,26 @@ TEST(SpecToSettingsTest, MakesAPackOfJobsThatDifferInLearningRateAndSeed) {
   EXPECT_FALSE(request->members[0].weights.has_value());
   ASSERT_TRUE(request->members[1].weights.has_value());
   EXPECT_EQ(request->members[1].weights->member, 6);
+  EXPECT_EQ(request->members[1].weights->job, "y");
   EXPECT_EQ(request->folder, "/tmp/4");
   EXPECT_EQ(request->threads, 3);
   EXPECT_EQ(request->memory_bytes, 5e8);
   EXPECT_EQ(request->engine, "lanes-bf16");
   EXPECT_EQ(request->checkpoint_every_s, 2.5);
+}
+
+TEST(SpecToSettingsTest, RefusesAJobWithoutWhatItNeedsOfAnother) {
+  const auto refused = [](const v1::StartPack& start) { return std::string(RequestOf(start).status().message()); };
+  v1::StartPack start = PackOf("seed: 1", "seed: 2 inputs { name: 'attention_scale' job: 'x' } inputs { name: 'weights' job: 'y' }");
+  EXPECT_THAT(refused(start), HasSubstr("job b needs the input 'attention_scale'"));
+  start.mutable_members(1)->set_attention_scale(1.5);
+  EXPECT_THAT(refused(start), HasSubstr("job b needs the input 'weights'"));
+  start.mutable_members(1)->mutable_weights()->set_path("/tmp/w");
+  EXPECT_EQ(refused(start), "");
+
+  v1::JobInput& newer = *start.mutable_members(0)->mutable_spec()->add_inputs();
+  newer.set_name("of_a_later_version");
+  EXPECT_THAT(refused(start), HasSubstr("job a needs the input 'of_a_later_version', which did not come with it or which this worker ("));
 }
 
 TEST(SpecToSettingsTest, NamesTheBytesOfAllDataSets) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "proto/base/text.h"
 #include "tests/worker/trainer/pack_fixture.h"
 
 namespace longreach::trainer {
@@ -175,6 +176,26 @@ TEST_F(MembersTest, WeightsOfAnotherModelAreRefused) {
 
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << result.status();
   EXPECT_NE(result.status().message().find("embed.w"), absl::string_view::npos) << result.status();
+}
+
+// All members of a file have the same shapes.
+TEST_F(MembersTest, WeightsOfAnotherMemberThanTheJobsAreRefused) {
+  const PackSettings settings = SmallSettings("reverse_string", "none", false);
+  RecordingObserver observer;
+  const PackRequest makers = Request(settings, 2, "trained");
+  const PackResult trained = Run(makers, observer);
+  PackRequest request = Request(settings, 1, "tested");
+  request.settings.training.steps = 0;
+  request.settings.training.lengths.clear();
+  for (const int member : {-1, 0, 2}) {
+    request.members[0].weights = MemberFile{trained.weights, member, makers.members[1].job};
+    const absl::Status status = Train(request, observer).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_NE(status.message().find(Text("its member ", member, " is not job ", makers.members[1].job)), absl::string_view::npos) << status;
+  }
+  request.members[0].weights = MemberFile{trained.weights, 1, makers.members[1].job};
+
+  ExpectSameMeasurements(Run(request, observer).results[0], trained.results[1]);
 }
 
 TEST_F(MembersTest, WithoutTestLengthsThereAreNoMeasurements) {

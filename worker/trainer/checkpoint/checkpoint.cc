@@ -377,6 +377,18 @@ absl::Status RestoreCheckpoints(const PackSettings& settings, const ParameterLay
   return absl::OkStatus();
 }
 
+namespace {
+
+// All members of a file fit the model: those of the wrong one would make a result that looks like any other.
+absl::Status CheckWhose(const SafetensorsFile& file, const MemberFile& source) {
+  const std::vector<std::string> jobs = Split(file.Metadata("jobs"), '\n');
+  const size_t member = static_cast<size_t>(source.member);
+  if (source.job.empty() || (source.member >= 0 && member < jobs.size() && jobs[member] == source.job)) return absl::OkStatus();
+  return absl::InvalidArgumentError(Text("weights ", source.file.string(), ": its member ", source.member, " is not job ", source.job));
+}
+
+}  // namespace
+
 absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members,
                          PackState& state, bool published) {
   FileCache cache;
@@ -384,6 +396,7 @@ absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member
     if (!members[m].weights) continue;
     const MemberFile& source = *members[m].weights;
     ASSIGN_OR_RETURN(const SafetensorsFile* file, cache.Get(source.file));
+    RETURN_IF_ERROR(CheckWhose(*file, source));
     const Tensor row = state.parameters[static_cast<int64_t>(m)];
     const absl::Status copied = Copy({{.file = file, .prefix = "param/", .member = source.member, .row = row}}, layout, published);
     if (!copied.ok()) return {copied.code(), Text("weights ", source.file.string(), ": ", copied.message())};
