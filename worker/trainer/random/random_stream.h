@@ -113,6 +113,9 @@ class Draws {
     return bit;
   }
 
+  // The index of the stream's block that is used next. From (sequence + 1) * kBlocksPerSequence on they are the next sequence's.
+  LONGREACH_HD constexpr uint32_t next_block() const { return next_block_; }
+
  private:
   RandomStream stream_;
   uint32_t next_block_;

@@ -69,6 +69,18 @@ TEST_P(TaskContractTest, StaysWithinTheVocabulariesAndFillsEveryPosition) {
   EXPECT_EQ(targets_seen.size(), static_cast<size_t>(known().output_vocabulary)) << "some class never occurs";
 }
 
+// Two sequences would else have draws in common, in every batch of long ones.
+TEST_P(TaskContractTest, DrawsASequenceFromItsOwnRangeOfTheStream) {
+  for (const int length : {1, 2, 3, 500, kMaxInputLength - 1, kMaxInputLength}) {
+    std::vector<uint8_t> input(static_cast<size_t>(task().InputLength(length)));
+    for (uint32_t sequence = 0; sequence < 50; ++sequence) {
+      Draws draws(TestBatchStream(length), sequence);
+      task().Sample(draws, input);
+      ASSERT_LE(draws.next_block(), (sequence + 1) * Draws::kBlocksPerSequence) << length;
+    }
+  }
+}
+
 TEST_P(TaskContractTest, CountsTheLeadingPositionsUpToTheEnd) {
   constexpr uint8_t kEnd = 2;
   const bool ends = GetParam() == "stack_manipulation" || GetParam() == "binary_addition" ||
