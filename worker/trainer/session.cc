@@ -347,6 +347,10 @@ absl::StatusOr<PackResult> Session::Finish() {
   RETURN_IF_ERROR(Insist([&] {
     return WriteWeights(result.weights, request_.settings, engine_->model().layout(), request_.members, state_);
   }));
+  // Who was dropped since is not asked what others are, and what it has is not all.
+  for (size_t m = 0; m < state_.members.size(); ++m) {
+    if (state_.members[m].dropped) result.results[m] = {.dropped = true, .measurements = {}};
+  }
   return stop_ ? StopHere() : result;
 }
 

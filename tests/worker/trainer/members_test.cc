@@ -107,6 +107,23 @@ TEST_F(MembersTest, ADroppedMemberLeavesTheOthersAsTheyAre) {
   ExpectSameMeasurements(result.results[2], expected.results[2]);
 }
 
+TEST_F(MembersTest, OneThatIsDroppedAfterItsTestsHasNoPartOfAResult) {
+  PackSettings settings = SmallSettings("reverse_string", "rope", true);
+  settings.evaluation.attention_lengths = {8};
+  RecordingObserver observer, dropping;
+  const PackResult expected = Run(Request(settings, 2, "whole"), observer);
+  dropping.wish = [](const Progress& progress) {
+    return progress.lengths_done == 3 ? Observer::Wish{.stop = false, .dropped = {0}} : Observer::Wish{};
+  };
+
+  const PackResult result = Run(Request(settings, 2, "dropped"), dropping);
+
+  EXPECT_TRUE(result.results[0].dropped);
+  EXPECT_TRUE(result.results[0].measurements.empty());
+  EXPECT_FALSE(result.results[1].dropped);
+  ExpectSameMeasurements(result.results[1], expected.results[1]);
+}
+
 TEST_F(MembersTest, ADroppedMemberCannotGoOnFromThatCheckpoint) {
   // Job 0 was dropped at update 4; the checkpoint is of update 9. Asked for again, it must start anew, not go
   // on from 4 as if it were 9.
