@@ -181,7 +181,7 @@ absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int
   // From what runs, by the partial index, to the sweep: CROSS JOIN keeps this order.
   static const std::string kSql = fmt::format(
       "SELECT a.id, w.name, j.task, j.encoding, j.randomized, count(*), max(a.step, a.start_step, max(j.checkpoint_step)), "
-      "max(j.steps) FROM attempts AS a INDEXED BY attempts_running "
+      "max(j.steps), a.worker, min(sj.position) FROM attempts AS a INDEXED BY attempts_running "
       "CROSS JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 "
       "CROSS JOIN sweep_jobs AS sj ON sj.job = aj.job AND sj.sweep = ? AND sj.role = 'member' "
       "CROSS JOIN jobs AS j ON j.num = aj.job JOIN workers AS w ON w.id = a.worker "
@@ -197,7 +197,9 @@ absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int
                      .randomized = rows.Get<bool>(4),
                      .members = rows.Get<int>(5),
                      .step = rows.Get<int>(6),
-                     .steps = rows.Get<int>(7)});
+                     .steps = rows.Get<int>(7),
+                     .worker = rows.Get<std::string>(8),
+                     .position = rows.Get<int64_t>(9)});
   }
   RETURN_IF_ERROR(rows.status());
   return parts;

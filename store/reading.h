@@ -99,6 +99,8 @@ struct RunningPart {
   int members = 0;  // Jobs of the sweep, without dropped ones and those that it has given up.
   int step = 0;     // The last that it told of, or that it started from.
   int steps = 0;
+  std::string worker{};       // Its id.
+  int64_t position = 0;       // Of the first of these jobs, in order of expansion.
 };
 // Ascending by attempt. The cost depends on what runs in the store, not on the sweep's size.
 absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int64_t sweep);
