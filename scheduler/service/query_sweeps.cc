@@ -1,11 +1,13 @@
 #include "scheduler/service/query_sweeps.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "proto/types/words.h"
 #include "scheduler/core/time_left.h"
 #include "scheduler/service/kept_table.h"
+#include "scheduler/service/range_of_sweep.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "scheduler/service/stalled_sweep.h"
@@ -18,6 +20,12 @@ namespace {
 AttemptPhase PhaseOf(const store::RunningPart& part, const LiveBoard::State& live) {
   const auto now = live.attempts.find(part.attempt);
   return now == live.attempts.end() ? AttemptPhase::kStarting : now->second.phase.value_or(AttemptPhase::kStarting);
+}
+
+// Whether its worker has called this process: of a store that nobody works on what ran last is still there, and runs no more.
+bool IsHeardOf(const store::RunningPart& part, const LiveBoard::State& live) {
+  const auto now = live.attempts.find(part.attempt);
+  return now != live.attempts.end() && now->second.phase.has_value();
 }
 
 // A part of a pack as the sweep's owner sees it: the newest that the worker or the store tells.
@@ -59,15 +67,18 @@ absl::StatusOr<v1::Sweep> GetSweep(sql::Connection& db, const v1::GetSweepReques
 
 namespace {
 
-// Of more jobs it would take longer than a watcher's pace to add up what each has, or to read all of their seeds; then all count as the first does.
+// Of more jobs it would take longer than a watcher's pace to add up what each has, or to read all of their seeds; then all count as the first does, and
+// nobody knows which are of one system.
 constexpr int64_t kMostJobsAddedUp = 100'000;
 
-absl::StatusOr<store::StepsOfJobs> StepsOf(sql::Connection& db, const store::SweepRow& row) {
-  if (row.counts.jobs() <= kMostJobsAddedUp) {
-    // Steps are no axis, but systems may differ in them.
-    ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(row));
-    if (!spec.systems().empty()) return store::StepsOfAllJobs(db, row.num);
-  }
+absl::StatusOr<std::optional<v1::SweepSpec>> SpecOfFew(const store::SweepRow& row) {
+  if (row.counts.jobs() > kMostJobsAddedUp) return std::nullopt;
+  return SpecOf(row);
+}
+
+absl::StatusOr<store::StepsOfJobs> StepsOf(sql::Connection& db, const store::SweepRow& row, const std::optional<v1::SweepSpec>& spec) {
+  // Steps are no axis, but systems may differ in them.
+  if (spec && !spec->systems().empty()) return store::StepsOfAllJobs(db, row.num);
   ASSIGN_OR_RETURN(const int steps, store::StepsOfFirstJob(db, row.num));
   return store::StepsOfJobs{.all = static_cast<double>(steps) * row.counts.jobs(),
                             .succeeded = static_cast<double>(steps) * row.counts.succeeded,
@@ -81,18 +92,21 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
   ASSIGN_OR_RETURN(store::SweepRow row, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(std::vector<store::RunningPart> parts, store::RunningInSweep(db, row.num));
   ASSIGN_OR_RETURN(store::StepsBegun begun, store::StepsBegunInSweep(db, row.num));
-  ASSIGN_OR_RETURN(const store::StepsOfJobs steps, StepsOf(db, row));
+  ASSIGN_OR_RETURN(const std::optional<v1::SweepSpec> spec, SpecOfFew(row));
+  ASSIGN_OR_RETURN(const store::StepsOfJobs steps, StepsOf(db, row, spec));
 
   v1::SweepUpdate update;
   *update.mutable_sweep() = ToSweep(row);
   double done_running = 0;
   double rate = 0;
   std::vector<core::Pace> paces;
+  std::vector<RunningNow> now;
   for (const store::RunningPart& part : parts) {
     v1::RunningAttempt running = ToRunningAttempt(part, live);
     done_running += static_cast<double>(running.step()) * running.members();
     paces.push_back({.members = running.members(), .phase = PhaseOf(part, live), .steps_per_second = running.steps_per_second()});
     rate += paces.back().JobStepsPerSecond();
+    now.push_back({.part = part, .phase = paces.back().phase, .step = running.step(), .steps_per_second = running.steps_per_second()});
     *update.add_running() = std::move(running);
   }
   const double open_left = steps.open - begun.open - done_running;
@@ -101,7 +115,18 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
   update.set_job_steps_per_second(rate);
   // What still runs of a paused sweep stops, or is another's as well.
   const bool goes_on = row.state == SweepState::kLive;
-  update.set_seconds_left(goes_on ? core::SecondsLeft(open_left, paces) : 0);
+  if (goes_on) {
+    core::TimeRange range;
+    if (spec && std::ranges::all_of(parts, [&live](const store::RunningPart& part) { return IsHeardOf(part, live); })) {
+      ASSIGN_OR_RETURN(range, RangeOfSweep(db, row, *spec, now, begun.open));
+    }
+    // What has ended knows of tests too, and of workers that have nothing to do at the end.
+    update.set_seconds_left(range.usual > 0 ? range.usual : core::SecondsLeft(open_left, paces));
+    if (range.usual > 0) {
+      update.set_seconds_left_low(range.low);
+      update.set_seconds_left_high(range.high);
+    }
+  }
   update.set_finished(row.is_over());
   update.set_store_trouble(live.trouble());
   update.set_stalled(StalledSweep(row, live));

@@ -301,6 +301,114 @@ TEST_F(QuerySweepsTest, APackThatIsAboutToTrainCountsInTheTimeLeftAndNotInTheSpe
   EXPECT_EQ(Update("s").seconds_left(), 75);
 }
 
+// Of the 16 jobs of SmallSweep() the first `pairs` pairs have been trained, in seven seconds each; the next pair is half through at 20 steps/s, so that five of its
+// seven seconds are training.
+class SweepRangeTest : public QuerySweepsTest {
+ protected:
+  SweepRangeTest() { AddWorker("w1", "box"); }
+
+  void TrainPairs(std::span<const int64_t> jobs, size_t pairs) {
+    for (size_t i = 0; i < pairs; ++i) {
+      const std::span<const int64_t> pair = jobs.subspan(2 * i, 2);
+      const int64_t attempt = Lease("w1", pair);
+      Succeed(attempt, pair, std::vector{0.5, 0.6});
+      End(attempt, Outcome::kSucceeded);
+    }
+    const int64_t running = Lease("w1", jobs.subspan(2 * pairs, 2));
+    board_.Set(running, {.worker = "w1", .worker_name = "box", .task = "parity_check", .encoding = "rope", .members = 2,
+                         .step = 50, .steps = 100, .phase = AttemptPhase::kTraining, .steps_per_second = 20});
+  }
+};
+
+TEST_F(SweepRangeTest, TheTimeLeftHasARangeOnceFivePacksHaveEnded) {
+  const Made four = AddSweep(SmallSweep("four"));
+  TrainPairs(four.jobs, 4);
+  EXPECT_EQ(Update("four").seconds_left_high(), 0);
+  EXPECT_EQ(Update("four").seconds_left(), (8 * 100 - 2 * 50) / 40.0) << "what is open, at the speed of now";
+  v1::SweepSpec longer = SmallSweep("six");
+  longer.mutable_training()->set_steps(200);
+  const Made six = AddSweep(longer);
+  TrainPairs(six.jobs, 6);
+
+  const v1::SweepUpdate update = Update("six");
+
+  // 200 steps at 20 a second take ten seconds, more than the seven of those that have ended: all of it is training then, and it is at a quarter.
+  EXPECT_GT(update.seconds_left_low(), 10);
+  EXPECT_LT(update.seconds_left_low(), update.seconds_left());
+  EXPECT_LT(update.seconds_left(), update.seconds_left_high());
+  EXPECT_LT(update.seconds_left_high(), 25);
+  EXPECT_EQ(Update("four").seconds_left_high(), 0) << "another sweep's packs say nothing of it";
+}
+
+TEST_F(SweepRangeTest, TheTimeLeftCountsTheTestsOfWhatIsOpen) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  TrainPairs(sweep.jobs, 6);
+
+  // Half of five seconds, two of tests, and seven of the last pair: 11.5. At the speed of now it were 7.5.
+  EXPECT_NEAR(Update("s").seconds_left(), 11.5, 2);
+  EXPECT_GT(Update("s").seconds_left_low(), 7.5);
+}
+
+TEST_F(SweepRangeTest, NoRangeIsToldOfASweepThatStandsStillOrWaitsForOthers) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  TrainPairs(sweep.jobs, 6);
+  ASSERT_GT(Update("s").seconds_left_high(), 0);
+
+  Write([&](sql::Transaction& tx) { return store::SetSweepState(tx, sweep.num, SweepState::kPaused); });
+  EXPECT_EQ(Update("s").seconds_left(), 0);
+  EXPECT_EQ(Update("s").seconds_left_low(), 0);
+  EXPECT_EQ(Update("s").seconds_left_high(), 0);
+  Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(store::SetSweepState(tx, sweep.num, SweepState::kLive));
+    return tx.Run("UPDATE jobs SET state = 'waiting' WHERE num = ?", sweep.jobs.back()).status();
+  });
+  EXPECT_EQ(Update("s").seconds_left_high(), 0);
+  EXPECT_GT(Update("s").seconds_left(), 0);
+}
+
+TEST_F(SweepRangeTest, NoRangeIsToldWhileSomeOfItsWorkersHaveNotCalledThisProcess) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  TrainPairs(sweep.jobs, 6);
+  ASSERT_GT(Update("s").seconds_left_high(), 0);
+
+  // As after a start of the scheduler, or in a store that nobody works on.
+  const int64_t silent = Lease("w1", std::span(sweep.jobs).last(2));
+  EXPECT_EQ(Update("s").seconds_left_high(), 0);
+  board_.Set(silent, {.worker = "w1", .worker_name = "box", .task = "parity_check", .encoding = "rope", .members = 2, .steps = 100, .phase = std::nullopt});
+  EXPECT_EQ(Update("s").seconds_left_high(), 0);
+  board_.Set(silent, {.worker = "w1", .worker_name = "box", .task = "parity_check", .encoding = "rope", .members = 2, .steps = 100, .phase = AttemptPhase::kStarting});
+  EXPECT_GT(Update("s").seconds_left_high(), 0);
+}
+
+// It would have to read which jobs are of which system.
+TEST_F(SweepRangeTest, NoRangeIsToldOfAVeryLargeSweep) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  TrainPairs(sweep.jobs, 6);
+
+  Write([&](sql::Transaction& tx) { return tx.Run("UPDATE sweeps SET jobs_queued = 100001 WHERE num = ?", sweep.num).status(); });
+
+  EXPECT_EQ(Update("s").seconds_left_high(), 0);
+  EXPECT_GT(Update("s").seconds_left(), 0);
+}
+
+TEST_F(SweepRangeTest, ASystemThatHasNotBeenMeasuredMakesItWider) {
+  const auto width = [this](const v1::SweepSpec& spec) {
+    const Made sweep = AddSweep(spec);
+    TrainPairs(sweep.jobs, 6);
+    const v1::SweepUpdate update = Update(spec.name());
+    EXPECT_GT(update.seconds_left_low(), 0);
+    return update.seconds_left_high() / update.seconds_left_low();
+  };
+  v1::SweepSpec systems = SmallSweep("systems");
+  for (const auto& [name, layers] : {std::pair("deep", 4), std::pair("flat", 1)}) {
+    v1::System& system = *systems.add_systems();
+    system.set_name(name);
+    system.mutable_with()->mutable_model()->set_layers(layers);
+  }
+
+  EXPECT_GT(width(systems), 1.5 * width(SmallSweep("plain")));
+}
+
 TEST_F(QuerySweepsTest, AnUpdateOfARunThatNobodyToldOfYetHasNoRate) {
   const Made sweep = AddSweep(SmallSweep("s"));
   AddWorker("w1", "box");
