@@ -29,10 +29,19 @@ std::string Counts(const v1::Sweep& sweep) {
   return Join(parts, ", ");
 }
 
+// " (2 h 24 min to 4 h 6 min)". Empty where it is not known (also to an older scheduler), or so narrow that it says nothing.
+std::string RangeOfTimeLeft(const v1::SweepUpdate& update) {
+  constexpr double kNarrow = 1.05;
+  const double low = update.seconds_left_low(), high = update.seconds_left_high();
+  const std::string from = HumanDuration(low), to = HumanDuration(high);
+  if (!(high > kNarrow * low) || from == to) return "";
+  return fmt::format(" ({} to {})", from, to);
+}
+
 std::string Speed(const v1::SweepUpdate& update) {
   std::vector<std::string> parts;
   if (update.job_steps_per_second() > 0) parts.push_back(fmt::format("{} job-steps/s", HumanRate(update.job_steps_per_second())));
-  if (update.seconds_left() > 0 && !update.finished()) parts.push_back(fmt::format("about {} left", HumanDuration(update.seconds_left())));
+  if (update.seconds_left() > 0 && !update.finished()) parts.push_back(fmt::format("about {} left{}", HumanDuration(update.seconds_left()), RangeOfTimeLeft(update)));
   return Join(parts, "; ");
 }
 

@@ -38,6 +38,13 @@ TEST_F(JsonMembersTest, SecondsThatAreLeftAreNullUntilSomebodyKnowsThem) {
   EXPECT_TRUE(Json({"wait", "--timeout", "0"})["seconds_left"].is_null());
   scheduler_.updates.front().set_seconds_left(90);
   EXPECT_EQ(Json({"status"})["seconds_left"], 90);
+  for (const char* end : {"seconds_left_low", "seconds_left_high"}) EXPECT_TRUE(Json({"status"})[end].is_null()) << end;
+  scheduler_.updates.front().set_seconds_left_low(60);
+  scheduler_.updates.front().set_seconds_left_high(120);
+  EXPECT_EQ(Json({"status"})["seconds_left_low"], 60);
+  EXPECT_EQ(Json({"status"})["seconds_left_high"], 120);
+  scheduler_.updates.front().clear_seconds_left_low();
+  scheduler_.updates.front().clear_seconds_left_high();
 
   // Of one that is finished it is known that there are none.
   scheduler_.watch_stays_open = false;
@@ -45,7 +52,7 @@ TEST_F(JsonMembersTest, SecondsThatAreLeftAreNullUntilSomebodyKnowsThem) {
   scheduler_.updates.front().set_finished(true);
   for (const char* command : {"status", "wait", "watch"}) {
     const nlohmann::json json = Json({command});
-    EXPECT_EQ(json["seconds_left"], 0) << command << ": " << json;
+    for (const char* left : {"seconds_left", "seconds_left_low", "seconds_left_high"}) EXPECT_EQ(json[left], 0) << command << ": " << json;
   }
 }
 

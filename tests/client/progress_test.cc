@@ -1,5 +1,6 @@
 #include "client/output/progress.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -36,6 +37,20 @@ TEST(ProgressTest, SaysStatesSpeedAndTimeLeft) {
   paused.clear_job_steps_per_second();
   paused.clear_seconds_left();
   EXPECT_EQ(ProgressLine(paused), "mine (paused): 12/945 done, 933 queued, 3 failed");
+}
+
+TEST(ProgressTest, SaysHowFarOffTheTimeLeftMayBe) {
+  v1::SweepUpdate update = Update(12, 9);
+  update.set_seconds_left_low(600);
+  update.set_seconds_left_high(1080);
+  EXPECT_EQ(ProgressLine(update), "mine: 12/945 done, 9 running, 924 queued; 1,204 job-steps/s; about 12 min left (10 min to 18 min)");
+  EXPECT_EQ(ProgressBlock(update, 80).at(1), "  1,204 job-steps/s; about 12 min left (10 min to 18 min)") << "on a line of its own where the first is too long";
+
+  update.set_seconds_left_low(715);
+  update.set_seconds_left_high(725);
+  EXPECT_THAT(ProgressLine(update), ::testing::EndsWith("; about 12 min left")) << "it is that narrow";
+  update.set_finished(true);
+  EXPECT_THAT(ProgressLine(update), ::testing::EndsWith("; 1,204 job-steps/s"));
 }
 
 TEST(ProgressTest, SaysWhyTheStoreTakesNothing) {

@@ -338,7 +338,11 @@ def test_numbers_are_written_as_the_commands_write_them(browser, dashboard):
         durations = page.evaluate("""async (seconds) => seconds.map((await import("/format.js")).duration)""",
                                   [0, 45, 90, 99.4, 99.5, 720, 7000, 7170, 7200, 12000, 108000, 172799, 180000])
         rates = page.evaluate("""async (rates) => rates.map((await import("/format.js")).rate)""", [0, 0.05, 0.354, 9.994, 9.996, 12.34, 99.94, 99.96, 999.7, 1204])
+        times_left = page.evaluate("""async (times) => times.map((await import("/format.js")).timeLeft)""", [
+            {"seconds_left": low_to_high[1], "seconds_left_low": low_to_high[0], "seconds_left_high": low_to_high[2]}
+            for low_to_high in [(8640, 10800, 14760), (715, 720, 725), (60, 60.4, 60.49), (None, 720, None), (None, None, None), (0, 0, 0)]] + [{"seconds_left": 720}])
         signed = page.evaluate("""async (texts) => texts.map((await import("/format.js")).withSign)""", ["1.5", "-1.5", "0.0", "-0.0", "0", "-0", "1e-05", "nan", "inf"])
+    assert times_left == ["about 3 h 0 min left (2 h 24 min to 4 h 6 min)", "about 12 min left", "about 60 s left", "about 12 min left", "", "", "about 12 min left"]
     assert signed == ["+1.5", "-1.5", "0.0", "0.0", "0", "0", "+1e-05", "nan", "+inf"]
     for value, texts in zip(values, written, strict=True):
         percent = f"{value:.1f}".replace("-0.0", "0.0") if abs(value) < 0.05 else f"{value:.1f}"

@@ -38,6 +38,15 @@ export function duration(seconds) {
   return `${Math.floor(minutes / (24 * 60)).toLocaleString("en")} d ${Math.floor(minutes / 60) % 24} h`;
 }
 
+// "about 3 h 0 min left (2 h 24 min to 4 h 6 min)"; empty: nobody knows. Without the range where it is not known (then it is null, or an older scheduler
+// tells none), or so narrow that it says nothing.
+export function timeLeft({seconds_left, seconds_left_low, seconds_left_high}) {
+  if (!(seconds_left > 0)) return "";
+  const [from, to] = [duration(seconds_left_low ?? 0), duration(seconds_left_high ?? 0)];
+  const narrow = !(seconds_left_high > 1.05 * seconds_left_low) || from === to;
+  return `about ${duration(seconds_left)} left${narrow ? "" : ` (${from} to ${to})`}`;
+}
+
 export function rate(perSecond) {
   if (perSecond < 9.995) return fixed(perSecond, 2);
   return perSecond < 99.95 ? fixed(perSecond, 1) : Math.round(perSecond).toLocaleString("en");

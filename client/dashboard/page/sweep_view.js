@@ -3,7 +3,7 @@ import {ask} from "./api.js";
 import {chart} from "./chart.js";
 import {Choices, axes, choice, control, flag, metrics} from "./controls.js";
 import {element, table} from "./dom.js";
-import {count, duration, fixed, rate, shortId, shortest, time} from "./format.js";
+import {count, fixed, rate, shortId, shortest, time, timeLeft} from "./format.js";
 import {jobsBar, jobsText, stateWord} from "./jobs_bar.js";
 import {Panel} from "./panel.js";
 import {place} from "./place.js";
@@ -37,10 +37,11 @@ async function askStatus({name, parameters}) {
   return JSON.stringify({...update, why: await whyNothingRuns(update)});
 }
 
-function drawStatus({sweep, running, why, job_steps_per_second, seconds_left, job_steps_done, job_steps_total, store_trouble, stalled}) {
+function drawStatus({sweep, running, finished, why, job_steps_per_second, job_steps_done, job_steps_total, store_trouble, stalled, ...times}) {
   const facts = [jobsText(sweep), `${sweep.state}, priority ${sweep.priority}, submitted ${time(sweep.submitted_at)}`];
   if (job_steps_total > 0) facts.push(`${Math.floor(100 * job_steps_done / job_steps_total)} % of ${count(job_steps_total, "job-step")}`);
-  if (job_steps_per_second > 0) facts.push(`${rate(job_steps_per_second)} job-steps/s${seconds_left > 0 ? `, about ${duration(seconds_left)} left` : ""}`);
+  const pace = [job_steps_per_second > 0 ? `${rate(job_steps_per_second)} job-steps/s` : "", finished ? "" : timeLeft(times)].filter((part) => part !== "");
+  if (pace.length > 0) facts.push(pace.join(", "));
   return element("div", {},
     jobsBar(sweep),
     facts.map((fact) => element("p", {}, fact)),
