@@ -44,6 +44,7 @@ class StatusCommand final : public Command {
     for (const std::string& line : ProgressBlock(update, environment.out_is_terminal ? environment.width() : 160, /*bar=*/environment.out_is_terminal)) {
       session.out() << line << "\n";
     }
+    if (const std::string another = AnotherWorker(update); !another.empty()) session.out() << another << "\n";
     // Nobody else has the store: who had these jobs has ended, without a word.
     const v1::JobCounts& counts = sweep.counts();
     if (session.embedded() != nullptr && sweep.state() != "cancelled" && counts.waiting() + counts.queued() + counts.leased() > 0) {
@@ -60,6 +61,14 @@ class StatusCommand final : public Command {
   }
 
  private:
+  // Empty where it would save next to nothing.
+  static std::string AnotherWorker(const v1::SweepUpdate& update) {
+    constexpr double kLeast = 0.05;
+    const v1::AnotherWorker& another = update.another_worker();
+    if (update.finished() || !(another.seconds_saved() > kLeast * update.seconds_left())) return "";
+    return fmt::format("one more worker like '{}' would save about {}", Printable(another.like()), HumanDuration(another.seconds_saved()));
+  }
+
   // A sweep that stands still, paused or because of its workers, should not have to be asked why.
   static void PrintWhyItStands(Session& session, Connection& connection, const v1::SweepUpdate& update) {
     if (const std::string paused = PauseNews(session).Of(update); !paused.empty()) session.out() << paused << "\n";

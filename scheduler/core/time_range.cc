@@ -156,8 +156,30 @@ struct Sweep {
   std::vector<double> shares;
 };
 
-// Seconds until the sweep is done, in one play.
-double Played(int play, const Sweep& sweep, Places& places) {
+// A worker with as many packs at a time as it has.
+struct Another {
+  std::string worker{};
+  size_t packs = 0;
+};
+
+// Nothing: none of them was measured.
+Another LikeTheFastest(const PackPaces& paces, std::span<const RunningPack> running) {
+  std::map<std::string, size_t> packs_of;
+  for (const RunningPack& pack : running) ++packs_of[pack.worker];
+  Another fastest;
+  double most = 0;
+  for (const auto& [worker, packs] : packs_of) {
+    const Guess known = paces.Of(PackPaces::kWorker, worker);
+    const double speed = static_cast<double>(packs) / std::exp(known.mean);
+    if (known.freedom > 0 || speed <= most) continue;
+    most = speed;
+    fastest = {.worker = worker, .packs = packs};
+  }
+  return fastest;
+}
+
+// Seconds until the sweep is done, in one play, with another worker that has nothing to do yet.
+double Played(int play, const Sweep& sweep, const Another& another, Places& places) {
   Truth truth(play, sweep.paces, places);
   const Numbers for_share(play, Purpose::kShare, 0);
   // Where no pack tells, anything from half to all.
@@ -180,6 +202,10 @@ double Played(int play, const Sweep& sweep, Places& places) {
     const bool trains = pack.phase == AttemptPhase::kStarting || pack.phase == AttemptPhase::kTraining;
     slots.emplace_back(trains ? whole * (1 - share * trained) : whole * (1 - share) * Numbers(play, Purpose::kTest, i).Uniform(0), slow);
     speed += 1 / slow;
+  }
+  for (size_t i = 0; i < another.packs; ++i) {
+    slots.emplace_back(0, truth.OfWorker(another.worker));
+    speed += 1 / slots.back().second;
   }
 
   int64_t to_skip = -static_cast<int64_t>(kMostPlayed);
@@ -209,6 +235,14 @@ double Played(int play, const Sweep& sweep, Places& places) {
   return end;
 }
 
+// Ascending.
+std::vector<double> AllPlayed(const Sweep& sweep, const Another& another, Places& places) {
+  std::vector<double> ends;
+  for (int play = 0; play < kPlays; ++play) ends.push_back(Played(play, sweep, another, places));
+  std::ranges::sort(ends);
+  return ends;
+}
+
 // So many of them, from all over.
 std::vector<RunningPack> SomeOf(std::span<const RunningPack> running, size_t most) {
   const size_t count = std::min(running.size(), most);
@@ -226,10 +260,15 @@ TimeRange TimeRangeOf(std::span<const EndedPack> ended, std::span<const RunningP
   sweep.open = AsPacks(open, jobs_a_pack, static_cast<double>(sweep.running.size()) / static_cast<double>(running.size()));
 
   Places places;
-  std::vector<double> ends;
-  for (int play = 0; play < kPlays; ++play) ends.push_back(Played(play, sweep, places));
-  std::ranges::sort(ends);
-  return {.usual = ends[kPlays / 2], .low = ends[kCutOff], .high = ends[kPlays - 1 - kCutOff]};
+  const std::vector<double> ends = AllPlayed(sweep, {}, places);
+  TimeRange range{.usual = ends[kPlays / 2], .low = ends[kCutOff], .high = ends[kPlays - 1 - kCutOff]};
+  // Among more workers than are played one is nothing.
+  if (sweep.open.empty() || running.size() > kMostPlayed) return range;
+  const Another another = LikeTheFastest(paces, running);
+  if (another.packs == 0) return range;
+  range.fastest = another.worker;
+  range.usual_with_another = AllPlayed(sweep, another, places)[kPlays / 2];
+  return range;
 }
 
 }  // namespace longreach::core

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "proto/types/words.h"
@@ -33,6 +34,9 @@ struct TimeRange {
   double usual = 0;
   double low = 0;
   double high = 0;
+  // The worker that gets on with most of it at a time, and `usual` if there were another one like it. Empty: not known, or nothing waits for a worker.
+  std::string fastest{};
+  double usual_with_another = 0;
 };
 
 // The time until all of that is done by the workers that train it now, with the range in which it falls in about nine of ten cases. The rest of the sweep is

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "proto/types/words.h"
@@ -85,6 +86,13 @@ absl::StatusOr<store::StepsOfJobs> StepsOf(sql::Connection& db, const store::Swe
                             .open = static_cast<double>(steps) * row.counts.open()};
 }
 
+void AddAnotherWorker(const core::TimeRange& range, std::span<const store::RunningPart> parts, v1::SweepUpdate& update) {
+  const auto like = std::ranges::find(parts, range.fastest, &store::RunningPart::worker);
+  if (like == parts.end() || range.usual_with_another >= range.usual) return;
+  update.mutable_another_worker()->set_like(like->worker_name);
+  update.mutable_another_worker()->set_seconds_saved(range.usual - range.usual_with_another);
+}
+
 }  // namespace
 
 absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::GetSweepRequest& request,
@@ -125,6 +133,7 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
     if (range.usual > 0) {
       update.set_seconds_left_low(range.low);
       update.set_seconds_left_high(range.high);
+      AddAnotherWorker(range, parts, update);
     }
   }
   update.set_finished(row.is_over());

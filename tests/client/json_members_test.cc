@@ -56,6 +56,24 @@ TEST_F(JsonMembersTest, SecondsThatAreLeftAreNullUntilSomebodyKnowsThem) {
   }
 }
 
+TEST_F(JsonMembersTest, WhatAnotherWorkerWouldBeGoodForIsThereOnceItIsKnown) {
+  v1::SweepUpdate update;
+  *update.mutable_sweep() = scheduler_.sweep;
+  update.set_seconds_left(7200);
+  scheduler_.updates = {update};
+  scheduler_.watch_stays_open = true;
+  EXPECT_FALSE(Json({"status"}).contains("another_worker"));
+  EXPECT_THAT(Run({"status"}).out, ::testing::Not(HasSubstr("one more worker")));
+
+  v1::AnotherWorker& another = *scheduler_.updates.front().mutable_another_worker();
+  another.set_like("box\x1b[2J");
+  another.set_seconds_saved(1800);
+  EXPECT_EQ(Json({"status"})["another_worker"]["seconds_saved"], 1800);
+  EXPECT_THAT(Run({"status"}).out, HasSubstr("\none more worker like 'box\\x1b[2J' would save about 30 min\n"));
+  another.set_seconds_saved(60);
+  EXPECT_THAT(Run({"status"}).out, ::testing::Not(HasSubstr("one more worker"))) << "a minute of two hours is next to nothing";
+}
+
 TEST_F(JsonMembersTest, OnlyNumbersOfThatNameBecomeNull) {
   EXPECT_EQ(WithNulls(R"({"name":"\"hours\":3,","hours":0,"hours_low":1})", {"hours", "minutes"}), R"({"name":"\"hours\":3,","hours":null,"hours_low":1})");
   EXPECT_EQ(WithNulls(R"({"jobs":1,"hours":0})", {"hours"}), R"({"jobs":1,"hours":null})");

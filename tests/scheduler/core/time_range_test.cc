@@ -111,6 +111,29 @@ TEST(TimeRangeTest, NeighboursOfAKindArePacksTogether) {
   EXPECT_EQ(RangeOf(EndedAlike(30), {Trains(50)}, one_by_one).usual, RangeOf(EndedAlike(30), {Trains(50)}, Open(30)).usual);
 }
 
+TEST(TimeRangeTest, AnotherWorkerTakesWhatWaits) {
+  // Alone: half a pack and three more. With another: it does two of the three.
+  const TimeRange range = RangeOf(EndedAlike(30), {Trains(50)}, Open(30));
+
+  EXPECT_EQ(range.fastest, "w");
+  EXPECT_NEAR(range.usual_with_another, 20, 2);
+  EXPECT_EQ(RangeOf(EndedAlike(30), {Trains(50)}, Open(0)).fastest, "") << "nothing waits";
+}
+
+TEST(TimeRangeTest, TheFastestWorkerIsTheOneThatDoesMostAtATime) {
+  std::vector<EndedPack> ended = EndedAlike(30, "wide");
+  for (const EndedPack& pack : EndedAlike(30, "quick")) {
+    ended.push_back(pack);
+    ended.back().seconds = 5;
+  }
+  const std::vector<RunningPack> one_each = {Trains(0, "quick"), Trains(0, "wide")};
+  const std::vector<RunningPack> three = {Trains(0, "quick"), Trains(0, "wide"), Trains(0, "wide"), Trains(0, "wide")};
+
+  EXPECT_EQ(RangeOf(ended, one_each, Open(100)).fastest, "quick");
+  EXPECT_EQ(RangeOf(ended, three, Open(100)).fastest, "wide") << "three packs of ten seconds are more than one of five";
+  EXPECT_EQ(RangeOf(ended, {Trains(0, "new"), Trains(0, "wide")}, Open(100)).fastest, "wide") << "of the other nothing is known";
+}
+
 // A sweep as it may be: tasks, encodings, systems and workers differ by factors that nobody knows, each pack has a rest of its own, and a part of its time is
 // tests. Packs are taken in order by whoever is free. What is known at a moment, and how long it took from then on.
 struct Moment {

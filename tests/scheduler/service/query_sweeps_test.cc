@@ -349,6 +349,19 @@ TEST_F(SweepRangeTest, TheTimeLeftCountsTheTestsOfWhatIsOpen) {
   EXPECT_GT(Update("s").seconds_left_low(), 7.5);
 }
 
+TEST_F(SweepRangeTest, AnotherWorkerIsToldOfWhileSomethingWaitsForOne) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  TrainPairs(sweep.jobs, 6);
+
+  // It would train the last pair, in seven seconds, beside the one that has 4.5 before it.
+  EXPECT_EQ(Update("s").another_worker().like(), "box");
+  EXPECT_NEAR(Update("s").another_worker().seconds_saved(), 4.5, 2);
+
+  const int64_t last = Lease("w1", std::span(sweep.jobs).last(2));
+  board_.Set(last, {.worker = "w1", .worker_name = "box", .task = "parity_check", .encoding = "rope", .members = 2, .steps = 100, .phase = AttemptPhase::kStarting});
+  EXPECT_FALSE(Update("s").has_another_worker());
+}
+
 TEST_F(SweepRangeTest, NoRangeIsToldOfASweepThatStandsStillOrWaitsForOthers) {
   const Made sweep = AddSweep(SmallSweep("s"));
   TrainPairs(sweep.jobs, 6);
