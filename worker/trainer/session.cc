@@ -20,6 +20,7 @@
 #include "worker/trainer/llama/study.h"
 #include "worker/trainer/milestones.h"
 #include "worker/trainer/problems/kinds.h"
+#include "worker/trainer/problems/measurements.h"
 
 namespace longreach::trainer {
 
@@ -426,25 +427,7 @@ absl::Status Session::Write(const std::function<absl::Status()>& write) {
 }
 
 std::vector<Measurement> Session::MeasurementsOf(const MemberState& member) const {
-  const std::vector<int>& lengths = request_.settings.evaluation.lengths;
-  // By metric, over all lengths first.
-  std::vector<std::vector<Measurement>> by_metric;
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    const Tested tested = {.accuracy = member.accuracy[i], .loss = member.loss[i], .exact_match = problem_->ScoresExactMatch() ? member.exact_match.at(i) : 0};
-    const std::vector<Score> scores = problem_->Scores(lengths[i], tested);
-    by_metric.resize(scores.size());
-    for (size_t s = 0; s < scores.size(); ++s) {
-      std::vector<Measurement>& of_metric = by_metric[s];
-      if (of_metric.empty()) of_metric.push_back({.metric = scores[s].metric, .length = 0, .slice = "", .value = 0});
-      of_metric.push_back({.metric = scores[s].metric, .length = lengths[i], .slice = "", .value = scores[s].value});
-      of_metric[0].value += scores[s].value;
-    }
-  }
-  std::vector<Measurement> all;
-  for (std::vector<Measurement>& of_metric : by_metric) {
-    of_metric[0].value /= static_cast<double>(lengths.size());
-    all.insert(all.end(), of_metric.begin(), of_metric.end());
-  }
+  std::vector<Measurement> all = MeasurementsOfTests(*problem_, request_.settings.evaluation.lengths, member);
   const auto add = [&all](const std::vector<Measurement>& more) { all.insert(all.end(), more.begin(), more.end()); };
   if (passkeys_) add(passkeys_->Measurements(member.passkey));
   if (longbench_) add(longbench_->Measurements(member.longbench));
