@@ -155,8 +155,15 @@ absl::Status Writer::RunAndTell(std::vector<Event>& group) {
   return status;
 }
 
+void Writer::TellOfDeadline(const absl::Status& status) {
+  const bool failed = !status.ok();
+  if (failed == deadline_failed_ || !sql::DiskTrouble(status).empty()) return;
+  deadline_failed_ = failed;
+  if (options_.on_deadline) options_.on_deadline(status);
+}
+
 void Writer::Loop() {
-  SteadyTime not_before{};  // A deadline whose group could not be written (disk full) comes again, but not at once.
+  SteadyTime not_before{};  // What was due and could not be written (disk full, an event that fails) comes again, but not at once.
   while (true) {
     std::optional<SteadyTime> deadline = options_.next_deadline ? options_.next_deadline() : std::nullopt;
     if (deadline.has_value()) deadline = std::max(*deadline, not_before);
@@ -177,11 +184,21 @@ void Writer::Loop() {
       last = queue->stopping && queue->empty();
     }
     const SteadyTime now = clock_.Steady();
-    if (!last && options_.at_deadline && deadline.has_value() && now >= *deadline) group.push_back(options_.at_deadline(now));
+    std::optional<absl::Status> due;  // What has come of the event that is due, if one is.
+    if (!last && options_.at_deadline && deadline.has_value() && now >= *deadline) {
+      Event event = options_.at_deadline(now);
+      event.done = [&due, done = std::move(event.done)](const absl::Status& status) {
+        due = status;
+        if (done) done(status);
+      };
+      group.push_back(std::move(event));
+    }
     // A group that has nothing to write would be committed on a full disk too.
     if (!trouble_.empty() && !last) group.push_back({.apply = WriteWhatIsThere});
     if (!group.empty()) {
-      if (!RunAndTell(group).ok()) not_before = now + kPauseAfterFailure;  // Every event has been told.
+      const absl::Status written = RunAndTell(group);  // Every event has been told.
+      if (!written.ok() || (due.has_value() && !due->ok())) not_before = now + kPauseAfterFailure;
+      if (due.has_value()) TellOfDeadline(*due);
       group.clear();  // What the events hold (calls, pins) goes before the next wait.
       if (options_.after_group) options_.after_group(connection_);
     }

@@ -54,6 +54,9 @@ struct WriterOptions {
   // Called on the writer's thread when changes cannot be written, with what is wrong with the disk, when that becomes something else, and
   // with an empty text once they can be again, which the writer tries every second.
   std::function<void(const std::string& trouble)> on_disk{};
+  // Called on the writer's thread when an event of at_deadline() has failed, with why, and with OK after the next that is well. One that fails is tried again every second,
+  // which is not told anew. What is wrong with the disk is told by on_disk() alone.
+  std::function<void(const absl::Status& status)> on_deadline{};
 };
 
 // The thread around RunGroup. The connection is its own until it is destroyed.
@@ -90,13 +93,16 @@ class Writer {
   std::optional<Event> TakeBulk();
   // Runs and answers a group, and tells of the disk.
   absl::Status RunAndTell(std::vector<Event>& group);
+  // Tells what has come of an event of at_deadline().
+  void TellOfDeadline(const absl::Status& status);
 
   sql::Connection& connection_;
   const Clock& clock_;
   const WriterOptions options_;
   Synchronized<Queue> queue_;
   std::condition_variable changed_;
-  std::string trouble_;  // Of the disk, as it was told last; of the writer's thread.
+  std::string trouble_;           // Of the disk, as it was told last; of the writer's thread, as is
+  bool deadline_failed_ = false;  // whether it was told last that what was due has failed.
   std::thread thread_;
 };
 

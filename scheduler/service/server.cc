@@ -254,6 +254,11 @@ store::WriterOptions Server::Parts::Writing() {
     if (trouble.empty()) room->StoreIsWell();
     Log(trouble.empty() ? "the store can be written again" : fmt::format("the store cannot be written: {}", trouble));
   };
+  writing.on_deadline = [this](const absl::Status& status) {
+    Log(status.ok() ? "what was due is written again"
+                    : fmt::format("what was due (leases that have run out, what workers told) could not be written, and is tried again every second: {}",
+                                  ForLog(std::string(status.message()))));
+  };
   return writing;
 }
 

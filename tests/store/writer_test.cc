@@ -270,6 +270,56 @@ TEST_F(WriterTest, TheWriterWakesAtADeadline) {
   EXPECT_EQ(runs, 1);
 }
 
+// Moved by the test. What the writer has to wait for by it is over on the machine's clock.
+class ClockOfTheTest final : public Clock {
+ public:
+  WallTime Wall() const override { return {}; }
+  SteadyTime Steady() const override { return SteadyTime(std::chrono::seconds(seconds_)); }
+  void AdvanceASecond() { ++seconds_; }
+
+ private:
+  std::atomic<int> seconds_ = 10;
+};
+
+TEST_F(WriterTest, WhatIsDueAndFailsByItselfIsTriedAgainAfterAPauseAndToldOnce) {
+  ClockOfTheTest clock;
+  std::atomic<int> tries = 0;
+  std::atomic<bool> fails = true, due = true;
+  std::vector<std::string> told;  // Of the writer's thread, until it has ended.
+  Writer writer(test_.db(), clock,
+                {.next_deadline = [&]() -> std::optional<SteadyTime> {
+                   if (!due) return std::nullopt;
+                   return SteadyTime{};  // Over long ago, and each time anew.
+                 },
+                 .at_deadline =
+                     [&](SteadyTime) {
+                       return Event{.apply = [&](sql::Transaction&) -> absl::Status {
+                                      ++tries;
+                                      if (fails) return absl::InternalError("attempt 7 has no worker");
+                                      due = false;
+                                      return absl::OkStatus();
+                                    }};
+                     },
+                 .on_deadline = [&](const absl::Status& status) { told.emplace_back(status.message()); }});
+  // Each is a group of its own, with which what is due could go.
+  const auto run_some = [&writer] {
+    for (int i = 0; i < 5; ++i) EXPECT_OK(writer.Run([](sql::Transaction&) { return absl::OkStatus(); }));
+  };
+
+  run_some();
+  EXPECT_EQ(tries, 1);
+  clock.AdvanceASecond();
+  run_some();
+  EXPECT_EQ(tries, 2);
+  fails = false;
+  clock.AdvanceASecond();
+  run_some();
+  EXPECT_EQ(tries, 3);
+  writer.Stop();
+
+  EXPECT_THAT(told, ElementsAre("attempt 7 has no worker", ""));
+}
+
 TEST_F(WriterTest, AFullQueueAndAnEndingWriterRefuse) {
   SystemClock clock;
   std::promise<void> started;
