@@ -39,6 +39,13 @@ constexpr seconds kSilentPatience{5};
 // What a worker of our own still cannot do at the fourth question, seconds apart, it never will; but it sees data that have just been made within 10 s.
 constexpr int kStuckAtLast = 4, kStuckForDataAtLast = 7;
 
+// Of workers that have ended with something that they could not hand in, or were not given the time to.
+std::string WhatIsNotHandedIn(const std::string& store_trouble) {
+  const std::string why = store_trouble.empty() ? "" : fmt::format(" ({})", Printable(store_trouble));
+  return fmt::format("that is kept. The last of what was being trained is not in the store{}: what the worker could keep of it lies beside the store and is handed in at "
+                     "its next start, and what it could not is trained again", why);
+}
+
 // What the user said of the worker, for a command that goes on with the same.
 std::string FlagsOf(const WorkerOptions& options) {
   std::string flags;
@@ -149,7 +156,7 @@ absl::StatusOr<std::optional<int>> SweepRun::AwaitWorkers() {
   bool is_told = false;
   for (OwnWorker& worker : workers_) {
     while (!worker.process.ReadLine(milliseconds(100)).has_value() && !worker.process.WaitFor(milliseconds(10))) {
-      if (interrupt_.count() > 0) return Interrupted();
+      if (interrupt_.count() > 0) return interrupt_.exit_code();  // Nothing has begun.
       if (!is_told && Clock::now() > start + kSilentPatience) {
         is_told = true;
         session_.Say("waiting for the worker: it opens its device, or that of a run that was killed has not ended yet");
@@ -250,7 +257,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
       case SweepWatcher::Event::Kind::kTick: view.Tick(); break;
       case SweepWatcher::Event::Kind::kInterrupt:
         view.Finish();
-        return Interrupted();
+        return Interrupted(watcher, last.store_trouble());
       case SweepWatcher::Event::Kind::kLost:
         view.Say(fmt::format("lost the scheduler at {}; trying again", connection_.address()));
         break;
@@ -388,14 +395,13 @@ absl::Status SweepRun::CheckStuck(const v1::SweepUpdate& last, ProgressView& vie
   return Error(absl::StatusCode::kAborted, fmt::format("nothing can go on: {}", stuck_.reason()), builds.empty() || kept.empty() ? builds + kept : builds + "; " + kept);
 }
 
-void SweepRun::StopWorkers() {
+void SweepRun::StopWorkers(const std::function<void()>& meanwhile) {
   const int before = interrupt_.count();
   for (OwnWorker& worker : workers_) worker.process.CloseInput();
   // They end by themselves once their checkpoints are handed in; the user may cut that short.
   const Clock::time_point end = Clock::now() + std::chrono::minutes(5);
   for (OwnWorker& worker : workers_) {
-    while (!worker.process.WaitFor(milliseconds(100)) && interrupt_.count() == before && Clock::now() < end) {
-    }
+    while (!worker.process.WaitFor(milliseconds(100)) && interrupt_.count() == before && Clock::now() < end) meanwhile();
   }
   for (OwnWorker& worker : workers_) {
     if (worker.process.Running()) worker.process.Kill();
@@ -403,8 +409,7 @@ void SweepRun::StopWorkers() {
   for (OwnWorker& worker : workers_) worker.process.WaitFor(seconds(5));
 }
 
-int SweepRun::Interrupted() {
-  if (sweep_.id().empty()) return interrupt_.exit_code();  // Nothing has begun.
+int SweepRun::Interrupted(SweepWatcher& watcher, std::string store_trouble) {
   if (session_.embedded() == nullptr) {
     session_.Say(fmt::format("the sweep goes on at {}; 'longreach watch {}{}' follows it",
                             session_.settings().scheduler, ShortId(sweep_.id()), WhereFlags(session_)));
@@ -415,12 +420,29 @@ int SweepRun::Interrupted() {
     return interrupt_.exit_code();
   }
   session_.Say("stopping after a checkpoint; Ctrl-C again stops at once");
-  StopWorkers();
+  bool is_told = false;
+  const auto look_at_store = [&] {
+    const SweepWatcher::Event event = watcher.Next(interrupt_, milliseconds(0));
+    if (event.kind == SweepWatcher::Event::Kind::kUpdate) store_trouble = event.update.store_trouble();
+    if (store_trouble.empty() || std::exchange(is_told, true)) return;
+    session_.Say(fmt::format("{}: what is not handed in yet waits for that, for a minute or two", Printable(store_trouble)));
+  };
+  look_at_store();
+  StopWorkers(look_at_store);
   // What they had still to hand in counts.
   if (absl::StatusOr<v1::Sweep> now = FindSweep(connection_, sweep_.id()); now.ok()) sweep_ = *std::move(now);
-  session_.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  {}{}", Thousands(sweep_.counts().succeeded()),
-                           Count(sweep_.jobs(), "job"), options_.again, FlagsOf(options_.worker)));
+  const std::string done = fmt::format("{} of {} done", Thousands(sweep_.counts().succeeded()), Count(sweep_.jobs(), "job"));
+  session_.Say(fmt::format("{}, and {}. To go on:\n  {}{}", done, IsAllHandedIn() ? "everything is kept" : WhatIsNotHandedIn(store_trouble), options_.again,
+                           FlagsOf(options_.worker)));
   return interrupt_.exit_code();
+}
+
+bool SweepRun::IsAllHandedIn() {
+  const auto has_attempts = [](const v1::Sweep& sweep) { return sweep.counts().leased() > 0; };
+  if (has_attempts(sweep_)) return false;
+  // The workers trained the jobs of other open sweeps, too.
+  const absl::StatusOr<v1::ListSweepsResponse> all = connection_.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest());
+  return all.ok() && std::ranges::none_of(all->sweeps(), has_attempts);
 }
 
 }  // namespace longreach::client

@@ -19,6 +19,7 @@
 #include "client/session.h"
 #include "client/slow_writing.h"
 #include "client/stuck.h"
+#include "client/watcher.h"
 #include "longreach/v1/api.pb.h"
 
 namespace longreach::client {
@@ -85,9 +86,13 @@ class SweepRun {
   absl::Status CheckStuck(const v1::SweepUpdate& last, ProgressView& view);
   // That a slower engine trains, if one does, and why: as the log of the first job that is done has it.
   void SayEngine(ProgressView& view);
-  int Interrupted();
+  // The user ends it. `store_trouble`: as last heard.
+  int Interrupted(SweepWatcher& watcher, std::string store_trouble);
+  // Once workers have ended: nothing of theirs is left that the store does not have.
+  bool IsAllHandedIn();
   absl::Status StartWorkers();
-  void StopWorkers();
+  // `meanwhile` is called every moment until they have ended.
+  void StopWorkers(const std::function<void()>& meanwhile = [] {});
 
   Session& session_;
   Connection& connection_;

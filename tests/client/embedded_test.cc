@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <string>
 
 #include "tests/client/embedded_fixture.h"
@@ -331,6 +334,47 @@ TEST_F(EmbeddedTest, AnInterruptStopsTheWorkerInOrderAndSaysHowToGoOn) {
           "1 of 2 jobs done, and everything is kept. To go on:\n  longreach run table-b1 --set training.steps=2 --store " +
           store()));
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
+}
+
+TEST_F(EmbeddedTest, AnInterruptOnAFullDiskSaysWhatIsWaitedForAndNotThatEverythingIsKept) {
+  MakeStore();
+  SetScheduler(Listens());
+  SetReadyWorker("cat >/dev/null\n");
+  fake_.sweep.mutable_counts()->set_succeeded(1);
+  fake_.sweep.mutable_counts()->set_leased(1);
+  *fake_.updates.emplace_back().mutable_sweep() = fake_.sweep;
+  fake_.updates.back().set_store_trouble("the store takes nothing: the disk is full");
+  fake_.watch_stays_open = true;
+  std::atomic<bool> is_watched = false, is_interrupted = false;
+  fake_.when_watched = [&is_watched] { is_watched = true; };
+
+  // With the first line that it says of the sweep it has heard of the full disk.
+  const Outcome outcome = RunCommandLine({"run", "table-b1", "--store", store()}, {{"XDG_RUNTIME_DIR", runtime_.path().string()}}, binaries(), [&] {
+    if (is_watched && !is_interrupted.exchange(true)) kill(getpid(), SIGINT);
+  });
+
+  EXPECT_EQ(outcome.code, kInterrupted);
+  EXPECT_THAT(outcome.err, HasSubstr("the store takes nothing: the disk is full: what is not handed in yet waits for that"));
+  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 jobs done, and that is kept. The last of what was being trained is not in the store (the store takes nothing: the disk is full)"));
+  EXPECT_THAT(outcome.err, HasSubstr("To go on:\n  longreach run table-b1 --store " + store()));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("everything is kept")));
+}
+
+TEST_F(EmbeddedTest, AnInterruptThatLeavesAnotherSweepsJobsUnwrittenDoesNotSayThatEverythingIsKept) {
+  MakeStore();
+  SetScheduler(Listens());
+  SetReadyWorker("kill -INT " + std::to_string(getpid()) + "\ncat >/dev/null\n");
+  fake_.sweep.mutable_counts()->set_succeeded(1);
+  v1::Sweep& other = fake_.other_sweeps.emplace_back(fake_.sweep);
+  other.set_id(std::string(64, 'f'));
+  other.set_name("other");
+  other.mutable_counts()->set_leased(1);
+  fake_.watch_stays_open = true;
+
+  const Outcome outcome = Run({"run", "table-b1", "--store", store()});
+
+  EXPECT_EQ(outcome.code, kInterrupted);
+  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 jobs done, and that is kept. The last of what was being trained is not in the store: what the worker could keep"));
 }
 
 // Whoever had its jobs was killed: their leases are there still.
