@@ -25,6 +25,8 @@ constexpr size_t kReportBytesPerCall = 3 << 20;
 constexpr int kReportsPerCall = 500;
 // Attempts that a slot may answer for: one whose files are on their way while the next one trains.
 constexpr int kHeldForEachSlot = 2;
+// When leaving: how much longer than for an answer a scheduler is waited for that answers, and has no room for what it is to take.
+constexpr int kTermsOfPatience = 15;
 
 std::string Described(const v1::Lease& lease) {
   const v1::JobSpec& spec = lease.jobs(0).spec();
@@ -378,28 +380,37 @@ void Agent::WatchLeaving() {
     const double patience_s = empty ? std::min(1.0, options_.patience_s) : options_.patience_s;
     const std::chrono::duration<double> silent = now - std::max(idle_since_, synchronizer_.answered_at());
     const std::chrono::duration<double> idle = now - idle_since_;
+    if (!empty && idle.count() > std::min(1.0, options_.patience_s)) TellWhatIsAwaited();
     if (silent.count() > patience_s) return LeaveWithoutScheduler("without an answer from the scheduler");
     // One that answers but never takes what we have. A large file on a slow link is taken, if late.
-    if (idle.count() > 15 * patience_s) return LeaveWithoutScheduler("though the scheduler has not taken all that is to be handed in");
+    if (idle.count() > kTermsOfPatience * patience_s) return LeaveWithoutScheduler("though the scheduler has not taken all that is to be handed in");
     WatchLeaving();
   });
 }
 
+// Whoever ends a machine looks on, and would take a worker that waits in silence for one that hangs.
+void Agent::TellWhatIsAwaited() {
+  if (std::exchange(awaited_is_told_, true)) return;
+  LogInfo(fmt::format("the scheduler has not taken what came of {} attempt(s) ({} kept in {} for this worker's next start): waiting for it, at most {:g} s, and {:g} s without an answer",
+                      attempts_.size() + outbox_.reports().size(), KeptOnDisk(), options_.state.string(), kTermsOfPatience * options_.patience_s, options_.patience_s));
+}
+
+size_t Agent::KeptOnDisk() const {
+  const auto kept = std::ranges::count_if(attempts_, [](const auto& entry) { return entry.second->kept; });
+  return outbox_.reports().size() - in_memory_.size() + static_cast<size_t>(kept);
+}
+
 void Agent::LeaveWithoutScheduler(std::string_view how) {
   const auto held = attempts_;
-  size_t kept = 0;
   for (const auto& [number, attempt] : held) {
-    if (attempt->kept) {
-      ++kept;
-      continue;
-    }
+    if (attempt->kept) continue;
     // Its files are not stored, so whatever it was, it is not a success.
     attempt->report.Clear();
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
     Report(attempt);
   }
   // A report that finds no room now, either, is told of when that is known.
-  const size_t waiting = outbox_.reports().size() - in_memory_.size() + kept;
+  const size_t waiting = KeptOnDisk();
   const std::string folder = options_.state.string();
   const std::string waits = waiting == 0 ? "" : fmt::format("; {} report(s) wait in {} for this worker's next start", waiting, folder);
   const std::string lost = in_memory_.empty() ? "" : fmt::format("; {} report(s) are lost, for which there was no room in {}", in_memory_.size(), folder);

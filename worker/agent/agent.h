@@ -126,6 +126,9 @@ class Agent {
   // Gives back what it holds, hands in what is done, and ends with `ends_with_`.
   void BeginLeaving();
   void WatchLeaving();
+  void TellWhatIsAwaited();
+  // Attempts that the next start of this worker hands in or reports, if this one cannot.
+  size_t KeptOnDisk() const;
   // `how`: what there was of the scheduler.
   void LeaveWithoutScheduler(std::string_view how);
   void End(absl::Status status);
@@ -251,6 +254,7 @@ class Agent {
   std::chrono::steady_clock::time_point other_since_;  // and since when nothing was trained meanwhile.
   std::optional<std::chrono::steady_clock::time_point> nothing_to_do_since_;  // By the scheduler's answers.
   bool leaving_ = false;
+  bool awaited_is_told_ = false;  // When leaving: what is still to be handed in.
   absl::Status ends_with_;  // Why it leaves, where that is an error.
   bool ended_already_ = false;
   std::chrono::steady_clock::time_point idle_since_;  // When leaving: since when nothing trains, and no file goes further.

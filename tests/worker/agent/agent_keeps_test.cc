@@ -97,6 +97,24 @@ TEST_F(AgentKeepsTest, KeepsWhenItLeavesAResultThatHadFoundNoRoom) {
   EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
 }
 
+TEST_F(AgentKeepsTest, SaysWhenItLeavesWhatItWaitsForForHowLongAndWhatIsKept) {
+  AgentOptions options = Options();
+  options.patience_s = 0.1;
+  AgentUnderTest agent(options);
+  scheduler_.RefuseUploads({grpc::StatusCode::UNAVAILABLE, "no disk just now"});
+  scheduler_.Offer(LeaseOf(7, 3));
+  scheduler_.WaitFor("weights in vain", [](const Seen& seen) { return std::ranges::any_of(seen.refused, [](const auto& header) { return header.kind() == "weights"; }); });
+  ::testing::internal::CaptureStderr();
+
+  agent.Leave();
+
+  EXPECT_TRUE(agent.Join().ok());
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string folder = (folder_.path() / "worker").string();
+  EXPECT_THAT(log, HasSubstr("has not taken what came of 1 attempt(s) (1 kept in " + folder + " for this worker's next start): waiting for it, at most 1.5 s, and 0.1 s without"));
+  EXPECT_THAT(log, HasSubstr("; 1 report(s) wait in " + folder + " for this worker's next start"));
+}
+
 TEST_F(AgentKeepsTest, KeepsWhenItLeavesAReportThatHadFoundNoRoom) {
   const std::filesystem::path report = folder_.path() / "worker" / "outbox" / "7.pb";
   const std::filesystem::path full = folder_.path() / "worker" / "outbox" / "7.pb.new";
