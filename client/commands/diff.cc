@@ -215,13 +215,13 @@ class Diff final : public Command {
   // What there is to say of those that cannot be compared; "": nothing.
   std::string OfTheRest(const StoresCompared& compared) const {
     std::vector<std::string> parts;
-    const auto add = [&parts](int64_t jobs, const std::string& where) {
-      if (jobs > 0) parts.push_back(fmt::format("{} {}", Thousands(jobs), where));
+    const auto add = [&parts](int64_t jobs, const std::string& what) {
+      if (jobs > 0) parts.push_back(fmt::format("{} {} {}", Thousands(jobs), jobs == 1 ? "has" : "have", what));
     };
-    add(compared.only_here, "only here");
-    add(compared.only_there, fmt::format("only in {}", Printable(other_)));
-    add(compared.neither, "in neither");
-    return parts.empty() ? "" : fmt::format("results of other jobs: {}", Join(parts, ", "));
+    add(compared.only_here, "one only here");
+    add(compared.only_there, fmt::format("one only in {}", Printable(other_)));
+    add(compared.neither, "none in either");
+    return parts.empty() ? "" : fmt::format("jobs without a result in both: {}", Join(parts, ", "));
   }
 
   void Print(Session& session, const v1::Sweep& sweep, const StoresCompared& compared) const {

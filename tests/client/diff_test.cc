@@ -103,16 +103,24 @@ TEST_F(DiffTest, JobsWithoutAResultInBothAreCountedApart) {
   here_.jobs.mutable_jobs(1)->set_state("failed");
   const Outcome none = Diff();
   EXPECT_EQ(none.code, kFailed) << "nothing is known to be the same";
-  EXPECT_EQ(none.err, "note: results of other jobs: 1 only here, 1 only in " + store() + "\nnothing was compared: no job that is asked for has a result in both\n");
+  EXPECT_EQ(none.err, "note: jobs without a result in both: 1 has one only here, 1 has one only in " + store() + "\nnothing was compared: no job that is asked for has a result in both\n");
 
   fake_.jobs.mutable_jobs(0)->set_state("succeeded");
   const Outcome both = Diff();
   EXPECT_EQ(both.code, kDone);
-  EXPECT_EQ(both.err, "note: results of other jobs: 1 only in " + store() + "\n");
+  EXPECT_EQ(both.err, "note: jobs without a result in both: 1 has one only in " + store() + "\n");
 
   const grpc::Status missing(grpc::StatusCode::NOT_FOUND, "there is none");
   fake_.refusals = {{"GetSweep", missing}, {"GetJob", missing}};
-  EXPECT_THAT(Diff().err, HasSubstr("note: results of other jobs: 1 only here, 1 in neither\n"));
+  EXPECT_THAT(Diff().err, HasSubstr("note: jobs without a result in both: 1 has one only here, 1 has none in either\n"));
+}
+
+TEST_F(DiffTest, WhereNoJobHasAResultNoneIsCalledAnotherThanThoseThatWereCompared) {
+  here_.jobs.mutable_jobs(0)->set_state("queued");
+  here_.jobs.mutable_jobs(1)->set_state("queued");
+  const grpc::Status missing(grpc::StatusCode::NOT_FOUND, "there is none");
+  fake_.refusals = {{"GetSweep", missing}, {"GetJob", missing}};
+  EXPECT_EQ(Diff().err, "note: jobs without a result in both: 2 have none in either\nnothing was compared: no job that is asked for has a result in both\n");
 }
 
 TEST_F(DiffTest, ValuesAreAskedForInPagesWhereAStoreHasTheSweep) {

@@ -17,7 +17,7 @@ def test_two_stores_of_one_sweep(home):
     same = run_cli(home, "diff", "last", theirs, "--store", ours)
     assert same.code == 0, same
     assert same.out == f"quickstart and {theirs}: 4 jobs with a result in both, 4 of them the same bits\n"
-    assert "note: results of other jobs: 2 only here\n" in same.err
+    assert "note: jobs without a result in both: 2 have one only here\n" in same.err
     assert run_cli(home, "diff", "last", ours, "--store", theirs, "-o", "json").json()["same"] == 4
 
     job, number = query(theirs, "SELECT id, num FROM jobs WHERE task = 'even_pairs' AND seed = 1")[0]
