@@ -168,6 +168,9 @@ struct DataCommand::Options {
   absl::StatusOr<data::Manifest> ImportLongBench() const;
   int Ensure() const;
   void SayWhatIsMade(const std::string& wanted) const;
+  // Of one that looks into the folder: whether there is one.
+  bool IsThere() const;
+  absl::Status CheckNamedFolder(const CLI::App& command) const;
   int List() const;
   int Check() const;
   int Show() const;
@@ -366,7 +369,20 @@ void DataCommand::Options::SayWhatIsMade(const std::string& wanted) const {
   }
 }
 
+bool DataCommand::Options::IsThere() const {
+  std::error_code unknown;  // Then it is looked into, which says why that cannot be.
+  return std::filesystem::status(folder, unknown).type() != std::filesystem::file_type::not_found;
+}
+
+// The usual folder is made by the first import. Whoever names another one to look into it means one that is there.
+absl::Status DataCommand::Options::CheckNamedFolder(const CLI::App& command) const {
+  if (command.count("--data-folder") == 0 || IsThere()) return absl::OkStatus();
+  return absl::NotFoundError(fmt::format("there is no folder '{}'; name the one that the data sets lie in with --data-folder, or leave that out for '{}'", folder.string(),
+                                         data::DefaultDataFolder().string()));
+}
+
 int DataCommand::Options::List() const {
+  if (const absl::Status named = CheckNamedFolder(*list); !named.ok()) return Refused(named, json());
   const data::Listing listing = data::ListDataSets(folder);
   if (!listing.status.ok()) return Refused(listing.status, json());
   if (json()) {
@@ -383,11 +399,14 @@ int DataCommand::Options::List() const {
     fmt::print("{:<{}}  {:<9}  {:.8}  {}\n", manifest.name, width, data::Word(manifest.kind), manifest.Identity(), Contents(manifest));
   }
   for (const data::DamagedSet& one : listing.damaged) fmt::print(stderr, "damaged: {}\n", one.Text());
-  if (listing.data_sets.empty() && listing.damaged.empty() && !quiet) fmt::print(stderr, "there are no data sets in {}\n", folder.string());
+  if (listing.data_sets.empty() && listing.damaged.empty() && !quiet) {
+    fmt::print(stderr, "there are no data sets in {}{}\n", folder.string(), IsThere() ? "" : ", which is not there yet: the first import makes it");
+  }
   return kDone;
 }
 
 int DataCommand::Options::Check() const {
+  if (const absl::Status named = CheckNamedFolder(*check); !named.ok()) return Refused(named, json());
   std::vector<std::string> names, damaged;
   if (!name.empty()) {
     names.push_back(name);

@@ -18,7 +18,7 @@ class DataCommand {
   // It was asked for.
   bool chosen() const;
   // Runs it and returns the process's exit code: 0 done, 1 refused or failed, 2 a usage that parsing cannot see, 4 no such data
-  // set.
+  // set or folder.
   int Run() const;
 
  private:

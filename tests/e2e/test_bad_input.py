@@ -231,6 +231,19 @@ def test_refuses_a_file_where_a_folder_of_data_sets_belongs(home, command):
     assert "--data-folder or LONGREACH_DATA" in refused.err
 
 
+@pytest.mark.parametrize("command", [["list"], ["check"], ["check", "novels"]], ids=" ".join)
+def test_a_named_folder_of_data_sets_that_is_not_there_is_not_taken_for_an_empty_one(home, command):
+    refused = run_cli(home, "data", *command, "--data-folder", home.path / "nowhere")
+    assert refused.code == 4 and refused.out == "", refused
+    assert f"there is no folder '{home.path / 'nowhere'}'" in refused.err and "--data-folder" in refused.err, refused
+
+
+def test_the_usual_folder_of_data_sets_may_be_one_that_is_not_there_yet(home):
+    listed = run_cli(home, "data", "list")
+    assert listed.code == 0, listed
+    assert "there are no data sets in " in listed.err and "which is not there yet: the first import makes it" in listed.err, listed
+
+
 @pytest.mark.parametrize("command", [["list", "presets"], ["reference"], ["version", "-o", "json"], ["config", "show"]])
 def test_a_reader_that_goes_away_ends_a_command_without_a_word(home, command):
     read, write = os.pipe()
