@@ -421,6 +421,7 @@ void Agent::LeaveWithoutScheduler(std::string_view how) {
 void Agent::End(absl::Status status) {
   if (ended_already_) return;
   ended_already_ = true;
+  if (!ever_ready_) state_.GoIfNew();  // A device that does not open, as one that is not there, leaves nothing.
   synchronizer_.Stop();
   leave_timer_.cancel();
   waiting_timer_.cancel();

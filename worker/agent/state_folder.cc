@@ -124,6 +124,29 @@ absl::Status WithNextStep(const absl::Status& status) {
   return absl::ResourceExhaustedError(fmt::format("{}; make room on its disk, and start this worker again", std::string(status.message())));
 }
 
+// Whether what is locked is what others would lock now: whoever held it before may have removed the folder (GoIfNew()).
+bool IsStillThere(int lock, const std::filesystem::path& file) {
+  struct stat held {}, named {};
+  return fstat(lock, &held) == 0 && stat(file.c_str(), &named) == 0 && held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+// Makes the folder, if it is not there, and locks it.
+absl::StatusOr<int> Lock(const std::filesystem::path& folder, std::chrono::milliseconds patience) {
+  constexpr int kTries = 10;  // One is enough unless others begin there at the same moment, and cannot.
+  for (int i = 0; i < kTries; ++i) {
+    RETURN_IF_ERROR(MakeFolder(folder));
+    const absl::StatusOr<int> lock = OpenLock(folder / "lock", O_CREAT);
+    if (std::error_code error; !lock.ok() && !std::filesystem::exists(folder, error) && !error) continue;
+    RETURN_IF_ERROR(lock.status());
+    const bool is_ours = LockWithin(*lock, patience);
+    if (is_ours && IsStillThere(*lock, folder / "lock")) return lock;
+    close(*lock);
+    if (!is_ours) break;
+  }
+  return absl::FailedPreconditionError(fmt::format(
+      "the state folder {} is in use by another worker; give each worker its own with --state", folder.string()));
+}
+
 // Of what a start would open or make there, the first that is something else. Nothing is made where something is.
 absl::Status LookAtLockAndFolders(const std::filesystem::path& folder) {
   const absl::StatusOr<int> lock = OpenLock(folder / "lock", 0);
@@ -141,12 +164,10 @@ absl::Status LookAtLockAndFolders(const std::filesystem::path& folder) {
 absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folder, WallTime now, std::chrono::milliseconds patience) {
   StateFolder state;
   state.folder_ = folder;
-  RETURN_IF_ERROR(MakeFolder(folder));
-  ASSIGN_OR_RETURN(state.lock_, OpenLock(folder / "lock", O_CREAT));
-  if (!LockWithin(state.lock_, patience)) {
-    return absl::FailedPreconditionError(fmt::format(
-        "the state folder {} is in use by another worker; give each worker its own with --state", folder.string()));
-  }
+  std::error_code unknown;  // Then it is none of ours.
+  const bool was_there = std::filesystem::symlink_status(folder, unknown).type() != std::filesystem::file_type::not_found;
+  ASSIGN_OR_RETURN(state.lock_, Lock(folder, patience));
+  state.is_new_ = !was_there && !std::filesystem::exists(folder / "id", unknown);
   RemoveUnfinished(state.attempts());
   for (const std::filesystem::path& part : {state.outbox(), state.cache(), state.attempts()}) {
     RETURN_IF_ERROR(MakeFolder(part));
@@ -201,13 +222,26 @@ std::filesystem::path StateFolder::trainer_log(int slot) const {
 StateFolder::StateFolder(StateFolder&& other) noexcept
     : folder_(std::move(other.folder_)),
       lock_(std::exchange(other.lock_, -1)),
+      is_new_(other.is_new_),
+      goes_(other.goes_),
       worker_(std::move(other.worker_)),
       incarnation_(other.incarnation_),
       store_(std::move(other.store_)),
       store_is_written_(other.store_is_written_) {}
 
+// Aside first: whoever comes meanwhile makes it anew, and has nothing of it removed.
+void StateFolder::Remove() const {
+  std::filesystem::path aside = folder_;
+  aside += ".gone";
+  std::error_code error;
+  std::filesystem::rename(folder_, aside, error);
+  if (!error) std::filesystem::remove_all(aside, error);
+}
+
 StateFolder::~StateFolder() {
-  if (lock_ >= 0) close(lock_);
+  if (lock_ < 0) return;
+  if (goes_) Remove();
+  close(lock_);
 }
 
 }  // namespace longreach::agent

@@ -33,6 +33,9 @@ class StateFolder {
   // not looked at, as that one may leave. What only making a folder shows (no room, a file system of another kind) is left to Open().
   static absl::Status Look(const std::filesystem::path& folder);
 
+  // Of a worker that could not begin: if this process has made the folder, it goes with this object.
+  void GoIfNew() { goes_ = is_new_; }
+
   StateFolder(StateFolder&& other) noexcept;
   StateFolder& operator=(StateFolder&&) = delete;
   ~StateFolder();
@@ -52,9 +55,12 @@ class StateFolder {
 
  private:
   StateFolder() = default;
+  void Remove() const;
 
   std::filesystem::path folder_;
   int lock_ = -1;
+  bool is_new_ = false;  // Nothing was there before Open().
+  bool goes_ = false;
   std::string worker_;
   uint64_t incarnation_ = 0;
   std::string store_;

@@ -443,5 +443,18 @@ TEST_F(AgentTroubleTest, RefusesToStartWithoutTheGpuItWasAskedFor) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("no_such_plugin.so"));
 }
 
+TEST_F(AgentTroubleTest, ADeviceThatDoesNotOpenLeavesNoFolderThatWasNotThere) {
+  AgentOptions options = Options();
+  options.cuda = true;
+  options.cuda_plugin = folder_.path() / "no_such_plugin.so";
+  { EXPECT_FALSE(AgentUnderTest(options).Join().ok()); }
+  EXPECT_FALSE(std::filesystem::exists(options.state));
+
+  std::filesystem::create_directory(options.state);
+  { EXPECT_FALSE(AgentUnderTest(options).Join().ok()); }
+
+  EXPECT_TRUE(std::filesystem::exists(options.state / "id")) << "it was there before, and is whoever made it's";
+}
+
 }  // namespace
 }  // namespace longreach::agent

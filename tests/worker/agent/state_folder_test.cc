@@ -64,6 +64,44 @@ TEST(StateFolderTest, WaitsForOneThatIsAboutToLeave) {
   EXPECT_EQ(state->worker(), id);
 }
 
+TEST(StateFolderTest, GoesOnlyIfItIsNew) {
+  testing::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "state";
+  {
+    absl::StatusOr<StateFolder> first = StateFolder::Open(path, At(1));
+    ASSERT_TRUE(first.ok()) << first.status();
+    first->GoIfNew();
+    EXPECT_TRUE(std::filesystem::exists(path));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+
+  { ASSERT_TRUE(StateFolder::Open(path, At(2)).ok()); }
+  {
+    absl::StatusOr<StateFolder> again = StateFolder::Open(path, At(3));
+    ASSERT_TRUE(again.ok()) << again.status();
+    again->GoIfNew();
+  }
+  EXPECT_TRUE(std::filesystem::exists(path / "id"));
+}
+
+// Else the lock of a file that is gone would keep nobody from the folder.
+TEST(StateFolderTest, WhoeverWaitsForAFolderThatGoesMakesItAnew) {
+  testing::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "state";
+  absl::StatusOr<StateFolder> first = StateFolder::Open(path, At(1));
+  ASSERT_TRUE(first.ok()) << first.status();
+  const std::string id = first->worker();
+  std::future<absl::StatusOr<StateFolder>> second = std::async(std::launch::async, [&path] { return StateFolder::Open(path, At(2), std::chrono::minutes(1)); });
+
+  first->GoIfNew();
+  { const StateFolder left = *std::move(first); }
+
+  const absl::StatusOr<StateFolder> state = second.get();
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_NE(state->worker(), id);
+  EXPECT_EQ(StateFolder::Open(path, At(3)).status().code(), absl::StatusCode::kFailedPrecondition) << "it is locked";
+}
+
 TEST(StateFolderTest, ALookRefusesAPlaceAsAStartDoesAndMakesNothing) {
   testing::TemporaryFolder folder;
   std::ofstream(folder.path() / "file") << "no folder";
