@@ -1,8 +1,10 @@
 #include "store/merge.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -106,6 +108,7 @@ class Merge {
   absl::Status CopyResult(const JobRow& job, int64_t own);
   absl::Status CopyArtifacts(const JobRow& job, int64_t own, bool checkpoints_only);
   absl::Status KeepPack(int64_t own);
+  int64_t PartOf(int64_t attempt, int64_t split_group);
   absl::Status LeaveAttempt(const JobRow& own);
   absl::Status Compare(const JobRow& job, const JobRow& own);
   // Notes of a job of theirs, and of its result, that ours is another one.
@@ -125,6 +128,8 @@ class Merge {
   std::vector<int64_t> new_attempts_;  // Theirs,
   std::set<int64_t> came_;             // and the same by our numbers.
   std::unordered_map<int64_t, int64_t> jobs_;
+  // By an attempt that came: the split groups here of jobs that begin from its checkpoint, in the order in which they were found.
+  std::map<int64_t, std::vector<int64_t>> parts_;
 };
 
 absl::Status Merge::Workers() {
@@ -339,12 +344,24 @@ absl::Status Merge::KeepPack(int64_t own) {
   static const std::string kSql =
       fmt::format("UPDATE jobs SET split_group = {} WHERE num = ? AND split_group <= 0 AND state <> 'leased'", kPackOfCheckpoint);
   RETURN_IF_ERROR(ours_.Run(kSql, own).status());
-  // One that was split here stays so, in a part with those of its half that came to this step with it: halves have neighbouring numbers, and a pack of both would have
+  // One that was split here stays so, in a part with those of its group that came to this step with it: groups have neighbouring numbers, and a pack of several would have
   // those fail once more who are not to blame. Of an attempt that was here before, the numbers may be those of its halves.
   ASSIGN_OR_RETURN(const std::vector<ArtifactRow> checkpoints, CheckpointsOf(ours_, own));
   if (checkpoints.empty() || !came_.contains(checkpoints.front().attempt)) return absl::OkStatus();
-  return ours_.Run("UPDATE jobs SET split_group = ? + split_group % 2 WHERE num = ? AND split_group > 0 AND state <> 'leased' AND (steps = 0 OR ? > 0)",
-                   2 * checkpoints.front().attempt, own, checkpoints.front().step).status();
+  ASSIGN_OR_RETURN(const std::optional<int64_t> group, ours_.First<int64_t>("SELECT split_group FROM jobs WHERE num = ? AND split_group > 0 AND state <> 'leased' AND (steps = 0 OR ? > 0)",
+                                                                            own, checkpoints.front().step));
+  if (!group) return absl::OkStatus();
+  return ours_.Run("UPDATE jobs SET split_group = ? WHERE num = ?", PartOf(checkpoints.front().attempt, *group), own).status();
+}
+
+// An attempt has two numbers of its own for the halves that it is split into (core::SplitGroups()), and jobs of one that came may be of quarters and eighths here. So
+// these numbers are behind those of all attempts.
+int64_t Merge::PartOf(int64_t attempt, int64_t split_group) {
+  constexpr int64_t kBehindAll = int64_t{1} << 62, kMostParts = 1 << 12;
+  std::vector<int64_t>& groups = parts_[attempt];
+  auto found = std::ranges::find(groups, split_group);
+  if (found == groups.end()) found = groups.insert(found, split_group);
+  return kBehindAll + kMostParts * attempt + std::min<int64_t>(found - groups.begin(), kMostParts - 1);
 }
 
 void Merge::Differ(const JobRow& job, const std::string& how) {

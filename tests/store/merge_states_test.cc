@@ -1,4 +1,6 @@
 // What another store may be in the middle of when it is taken over, and what it is refused for.
+#include <set>
+
 #include "store/file_lock.h"
 #include "tests/store/merge_fixture.h"
 
@@ -290,6 +292,31 @@ TEST_F(MergeTest, HalvesThatHaveBegunAsOnePackOverThereStayApart) {
   for (const int64_t failed : {failed_60, failed_0}) EXPECT_TRUE(one != 2 * failed && one != 2 * failed + 1) << one;
   EXPECT_EQ(OurJob(at_0[0]).split_group, 2 * failed_0);
   EXPECT_EQ(OurJob(at_0[1]).split_group, 2 * failed_0 + 1);
+}
+
+// Each half has failed here once more, and over there all were one pack.
+TEST_F(MergeTest, QuartersOfDifferentHalvesThatHaveBegunAsOnePackOverThereStayApart) {
+  const std::vector<NewJob> jobs = MakePack(5);
+  const std::vector<int64_t> own = ours_.AddSweep("one", jobs), nums = theirs_->AddSweep("one", jobs);
+  // Those of the first quarter have two jobs.
+  const std::vector<std::vector<int64_t>> halves = {{own[0], own[1], own[2]}, {own[3], own[4]}};
+  for (const std::vector<int64_t>& half : halves) {
+    const int64_t failed = ours_.Start("w1", half);
+    ASSERT_OK(ours_.Write([&](sql::Transaction& tx) -> absl::Status {
+      for (const int64_t job : half) RETURN_IF_ERROR(RequeueJob(tx, job, failed, {.failure = "crashed", .split_group = 2 * failed + (job == half.back() ? 1 : 0)}));
+      return EndAttempt(tx, failed, Outcome::kFailed, "crashed", "", At(30));
+    }));
+  }
+  const int64_t attempt = theirs_->Start("w2", nums, 50);
+  for (const int64_t num : nums) theirs_->AddFile(num, "checkpoint", 60, attempt, "checkpoint of all");
+
+  ASSERT_OK(Merge());
+
+  EXPECT_GT(OurJob(jobs[0]).split_group, 0);
+  EXPECT_EQ(OurJob(jobs[1]).split_group, OurJob(jobs[0]).split_group);
+  std::set<int64_t> quarters;
+  for (const size_t job : {0, 2, 3, 4}) quarters.insert(OurJob(jobs[job]).split_group);
+  EXPECT_EQ(quarters.size(), 4u);
 }
 
 TEST_F(MergeTest, WhatIsNoHashIsRefused) {
