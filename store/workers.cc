@@ -136,6 +136,8 @@ absl::StatusOr<DataSetRow> BindDataSet(sql::Transaction& tx, const DataSetRow& d
   return *std::move(row);
 }
 
+absl::StatusOr<int64_t> CountDataSets(sql::Connection& db) { return db.One<int64_t>("SELECT count(*) FROM data_sets"); }
+
 absl::StatusOr<std::optional<DataSetRow>> FindDataSet(sql::Connection& db, std::string_view name) {
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT name, sha256, bytes, first_seen_at FROM data_sets WHERE name = ?", name));
   if (rows.Next()) return ReadDataSet(rows);

@@ -63,6 +63,7 @@ struct DataSetRow {
 };
 // Binds a name to a hash, at first sight; the row as it is then in the store: its sha256 differs when the name is bound otherwise.
 absl::StatusOr<DataSetRow> BindDataSet(sql::Transaction& tx, const DataSetRow& data_set);
+absl::StatusOr<int64_t> CountDataSets(sql::Connection& db);
 absl::StatusOr<std::optional<DataSetRow>> FindDataSet(sql::Connection& db, std::string_view name);
 // Ascending by name.
 absl::StatusOr<std::vector<DataSetRow>> ListDataSets(sql::Connection& db);

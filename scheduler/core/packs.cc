@@ -47,7 +47,7 @@ std::string MissingData(const Needs& needs, const v1::Abilities& abilities) {
       reasons.push_back(fmt::format("has the data set '{}' damaged: {}", needed.name, damaged->reason()));
     } else if (there == abilities.data_sets().end()) {
       missing.push_back(fmt::format("'{}'", needed.name));
-    } else if (there->sha256() != needed.sha256) {
+    } else if (!needed.sha256.empty() && there->sha256() != needed.sha256) {
       reasons.push_back(fmt::format("has other bytes under the data set '{}': {} instead of {}; import the same files there, or those under another name",
                                     needed.name, ShortId(there->sha256()), ShortId(needed.sha256)));
     }

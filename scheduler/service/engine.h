@@ -56,6 +56,8 @@ struct EngineOptions {
   size_t slices_in_flight = 32;
   // More workers than this are refused.
   size_t max_workers = 10'000;
+  // Names of data sets are kept as workers announce them until there are so many, which go with one answer; further ones only when a job asks for them.
+  int64_t max_data_sets = 30'000;
   // Workers that were there when the store was last written may call; false: none does, as somebody only looks at the store, or a parent keeps this scheduler for
   // itself.
   bool awaits_workers = true;

@@ -157,6 +157,18 @@ absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std
   return absl::OkStatus();
 }
 
+// Names among the needs that the store has not kept when they were announced, as it knew so many.
+absl::Status BindNeeded(sql::Transaction& tx, const v1::Abilities& abilities, WallTime now, core::Needs& needs) {
+  for (core::NeededData& needed : needs.data_sets) {
+    if (!needed.sha256.empty()) continue;
+    const auto there = std::ranges::find_if(abilities.data_sets(), [&needed](const v1::DataSet& data) { return data.name() == needed.name; });
+    if (there == abilities.data_sets().end()) continue;
+    ASSIGN_OR_RETURN(const store::DataSetRow bound, store::BindDataSet(tx, {.name = there->name(), .sha256 = there->sha256(), .bytes = there->bytes(), .first_seen_at = now}));
+    needed.sha256 = bound.sha256;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::JobSpec> SpecReader::Read(const store::JobRow& job) {
@@ -176,9 +188,9 @@ absl::StatusOr<v1::JobSpec> SpecReader::Read(const store::JobRow& job) {
   return spec_;
 }
 
-absl::StatusOr<const std::vector<size_t>*> Leasing::AbleFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities) {
+absl::StatusOr<const std::vector<size_t>*> Leasing::AbleFor(sql::Transaction& tx, const std::string& worker, const v1::Abilities& abilities, WallTime now) {
   if (!works_) {
-    ASSIGN_OR_RETURN(std::vector<store::RequirementRow> rows, store::Requirements(db));
+    ASSIGN_OR_RETURN(std::vector<store::RequirementRow> rows, store::Requirements(tx));
     works_.emplace();
     for (store::RequirementRow& row : rows) {
       const experiments::Kind* kind = experiments::FindKind(row.requirement.experiment);
@@ -189,7 +201,8 @@ absl::StatusOr<const std::vector<size_t>*> Leasing::AbleFor(sql::Connection& db,
   if (able == able_.end()) {
     std::vector<size_t> indexes;
     for (size_t i = 0; i < works_->size(); ++i) {
-      ASSIGN_OR_RETURN(core::Needs needs, NeedsOf(db, (*works_)[i].row.requirement));
+      ASSIGN_OR_RETURN(core::Needs needs, NeedsOf(tx, (*works_)[i].row.requirement));
+      RETURN_IF_ERROR(BindNeeded(tx, abilities, now, needs));
       if (core::WhyUnable(needs, abilities).empty()) indexes.push_back(i);
     }
     able = able_.emplace(worker, std::move(indexes)).first;
@@ -260,7 +273,7 @@ absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker
                             Room room, WallTime now, AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects) {
   gave_up_ = false;
   if (room.IsNone() || answer.full()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<size_t>* able, AbleFor(tx, worker.id, abilities));
+  ASSIGN_OR_RETURN(const std::vector<size_t>* able, AbleFor(tx, worker.id, abilities, now));
   while (true) {
     ASSIGN_OR_RETURN(const Turn turn, NextOf(tx, *able, failed, room));
     if (!turn.work) return absl::OkStatus();

@@ -93,7 +93,8 @@ class Leasing {
     std::optional<core::GroupHead> before = {};  // Its jobs come before this one, which is another's.
     store::Apart apart = {};
   };
-  absl::StatusOr<const std::vector<size_t>*> AbleFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities);
+  // Data sets that these jobs ask for, and nobody has announced before, are from now on what this worker has under their names.
+  absl::StatusOr<const std::vector<size_t>*> AbleFor(sql::Transaction& tx, const std::string& worker, const v1::Abilities& abilities, WallTime now);
   // Seen, unless it gave up: then it is looked at again each time.
   absl::Status Look(sql::Connection& db, size_t work, const store::Apart& apart, std::optional<std::optional<store::LeaseGroup>>& head);
   absl::StatusOr<Turn> Next(sql::Connection& db, const std::vector<size_t>& able, const store::Apart& apart, const Room& room);

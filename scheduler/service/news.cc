@@ -84,6 +84,12 @@ News WorkerGetsWorkAgain(const store::WorkerRow& worker) {
   return {.kind = News::Kind::kWorkerState, .line = fmt::format("{} is put aside no more", Worker(worker))};
 }
 
+News DataSetsAreNotListed(const store::WorkerRow& worker, int64_t waiting, int64_t most) {
+  return {.kind = News::Kind::kDataSets,
+          .line = fmt::format("{} announces {} that {} not listed, as the store knows {} already; each is once a job asks for it", Worker(worker), Count(waiting, "data set"),
+                              waiting == 1 ? "is" : "are", Count(most, "data set"))};
+}
+
 News WorkerSteered(const store::WorkerRow& worker, bool drain, std::string_view by) {
   return {.kind = News::Kind::kWorkerState, .line = fmt::format("{} {}{}", Worker(worker), drain ? "is drained" : "is given work again", By(by))};
 }
@@ -149,6 +155,7 @@ std::string MoreOf(News::Kind kind, int64_t count) {
     case News::Kind::kWorkerCame: return more("workers that came");
     case News::Kind::kWorkerLost: return more("workers that are lost");
     case News::Kind::kWorkerGone: return more("workers that are gone");
+    case News::Kind::kDataSets: return more("workers whose data sets are not listed");
     case News::Kind::kWorkerState: return more("workers put aside, drained, or given work again");
     case News::Kind::kSweepAsked: return more("sweeps submitted or steered");
     case News::Kind::kSweepFails: return more("sweeps with a first failed job");

@@ -30,7 +30,7 @@ struct Notice {
 
 struct News {
   // Of each kind so many are told at a time, and the others counted: a network that fails takes hundreds of workers along.
-  enum class Kind { kWorkerCame, kWorkerLost, kWorkerGone, kWorkerState, kSweepAsked, kSweepFails, kSweepDone, kNobodyWorks, kStore, kTokens, kCertificates, kRenewed };
+  enum class Kind { kWorkerCame, kWorkerLost, kWorkerGone, kWorkerState, kDataSets, kSweepAsked, kSweepFails, kSweepDone, kNobodyWorks, kStore, kTokens, kCertificates, kRenewed };
   Kind kind = Kind::kStore;
   std::string line = {};
   // By its number, a sweep that may have jobs to do from now on: its end is told.
@@ -52,6 +52,8 @@ News WorkerPutAside(const store::WorkerRow& worker, std::string_view reason);
 // One that was put aside is so no more, by itself.
 News WorkerGetsWorkAgain(const store::WorkerRow& worker);
 // `by`, here and below: who asked; empty where nobody has to say.
+// `waiting` of the names that it announces are not kept yet, as the store has `most`.
+News DataSetsAreNotListed(const store::WorkerRow& worker, int64_t waiting, int64_t most);
 News WorkerSteered(const store::WorkerRow& worker, bool drain, std::string_view by);
 
 News SweepSubmitted(const store::SweepRow& sweep, bool is_new, std::string_view by);

@@ -22,8 +22,26 @@
 namespace longreach::service {
 namespace {
 
+// The first bytes that anybody announces under a name are what the name means; others' are not used. Names stay for good, and whoever announces new ones
+// each time must not fill the store with them: behind `most` a name waits until a job asks for it (Leasing). How many of these do.
+absl::StatusOr<int64_t> KeepNames(sql::Transaction& tx, const v1::Abilities& abilities, int64_t most, WallTime now) {
+  ASSIGN_OR_RETURN(int64_t known, store::CountDataSets(tx));
+  int64_t waiting = 0;
+  for (const v1::DataSet& data : abilities.data_sets()) {
+    ASSIGN_OR_RETURN(const std::optional<store::DataSetRow> row, store::FindDataSet(tx, data.name()));
+    if (row) continue;
+    if (known >= most) {
+      ++waiting;
+      continue;
+    }
+    ++known;
+    RETURN_IF_ERROR(store::BindDataSet(tx, {.name = data.name(), .sha256 = data.sha256(), .bytes = data.bytes(), .first_seen_at = now}).status());
+  }
+  return waiting;
+}
+
 // The worker's row, brought up to date. ABORTED: a newer incarnation was here.
-absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::SynchronizeRequest& request, std::string json, WallTime now,
+absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::SynchronizeRequest& request, std::string json, int64_t max_data_sets, WallTime now,
                                            Leasing& leasing, Effects& effects) {
   ASSIGN_OR_RETURN(std::optional<store::WorkerRow> before, store::FindWorker(tx, request.worker()));
   if (before && before->incarnation > request.incarnation()) {
@@ -59,15 +77,8 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
   if (!before) effects.news.push_back(WorkerIsNew(row));
   else if (restarted) effects.news.push_back(WorkerStartedAnew(row));
   leasing.Forget();
-  // The first bytes that anybody announces under a name are what the name means; others' are not used.
-  for (const v1::DataSet& data : abilities.data_sets()) {
-    store::DataSetRow data_row;
-    data_row.name = data.name();
-    data_row.sha256 = data.sha256();
-    data_row.bytes = data.bytes();
-    data_row.first_seen_at = now;
-    RETURN_IF_ERROR(store::BindDataSet(tx, data_row).status());
-  }
+  ASSIGN_OR_RETURN(const int64_t waiting, KeepNames(tx, abilities, max_data_sets, now));
+  if (waiting > 0) effects.news.push_back(DataSetsAreNotListed(row, waiting, max_data_sets));
   return row;
 }
 
@@ -227,7 +238,7 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   *response.mutable_renew_every() = ToDuration(options_.renew_every);
 
   ASSIGN_OR_RETURN(std::string json, abilities_json_.Of(request.worker(), request.abilities()));
-  ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, Register(tx, request, std::move(json), now, leasing_, effects));
+  ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, Register(tx, request, std::move(json), options_.max_data_sets, now, leasing_, effects));
   RETURN_IF_ERROR(TakeReports(tx, request, options_.files, now, response, effects));
   if (!request.finished().empty()) {  // Its own reports may have put it aside: also one of success, whose results are refused.
     ASSIGN_OR_RETURN(worker, store::FindWorker(tx, request.worker()));

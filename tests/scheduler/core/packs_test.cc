@@ -118,8 +118,12 @@ TEST(AbilitiesTest, AllDataSetsOfAJobAreNeeded) {
   model.set_name("tinyllama");
   model.set_sha256("ddddeeeeffff");
   EXPECT_EQ(WhyUnable(needs, abilities),
+            "has no data set 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings it")
+      << "a name that is nobody's yet becomes that of these bytes";
+  needs.data_sets[1].sha256 = needs.data_sets[3].sha256 = "111122223333";
+  EXPECT_EQ(WhyUnable(needs, abilities),
             "has no data set 'code'; 'longreach data import' or 'longreach data ensure' on its machine brings it; it has "
-            "other bytes under the data set 'tinyllama': ddddeeee instead of ; import the same files there, or those under another name");
+            "other bytes under the data set 'tinyllama': ddddeeee instead of 11112222; import the same files there, or those under another name");
   needs.data_sets[1].sha256 = needs.data_sets[3].sha256 = "ddddeeeeffff";
   EXPECT_THAT(WhyUnable(needs, abilities), HasSubstr("has no data set 'code'"));
   v1::DataSet& code = *abilities.add_data_sets();

@@ -84,6 +84,46 @@ TEST_F(EngineDataTest, AJobWaitsForAWorkerThatHasItsData) {
   EXPECT_EQ(lease.data().bytes(), 1000);
 }
 
+// Else one that announces other names each time would fill the store with them, and nobody else's would be known.
+TEST_F(EngineDataTest, BehindSoManyNamesOnesThatAJobAsksForAreKeptAlone) {
+  options_.max_data_sets = 2;
+  std::vector<std::string> told;
+  options_.news = [&told](const News& news) {
+    if (news.kind == News::Kind::kDataSets) told.push_back(news.line);
+  };
+  RestartScheduler();
+  const auto known = [this] {
+    const absl::StatusOr<std::vector<store::DataSetRow>> rows = store::ListDataSets(store_->writer_connection());
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    std::string names;
+    for (const store::DataSetRow& row : rows.value_or(std::vector<store::DataSetRow>())) names += row.name + " ";
+    return names;
+  };
+  TestWorker hostile = Worker("hostile");
+  for (const char* name : {"a1", "a2", "a3"}) Announce(hostile, name, 'a');
+  hostile.Sync();
+  EXPECT_EQ(known(), "a1 a2 ");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_NE(told[0].find("announces 1 data set that is not listed, as the store knows 2 data sets already"), std::string::npos) << told[0];
+
+  TestWorker honest = Worker("honest");
+  Announce(honest, "novels", 'b');
+  Announce(honest, "poems", 'b');
+  honest.Sync();
+  EXPECT_EQ(known(), "a1 a2 ");
+  EXPECT_EQ(told.size(), 2u);
+
+  Submit(Novels());
+  EXPECT_EQ(honest.Take().data().sha256(), std::string(64, 'b'));
+  EXPECT_EQ(known(), "a1 a2 novels ");
+  v1::SweepSpec another = Novels();
+  another.mutable_axes()->set_seed(0, 1);
+  Submit(another);
+  TestWorker late = Worker("late");
+  Announce(late, "novels", 'c');
+  EXPECT_TRUE(late.Sync().leases().empty()) << "of other bytes under the name";
+}
+
 TEST_F(EngineDataTest, WhatAWorkerHasFoundDamagedIsToldUntilItIsWhole) {
   const auto damaged_of_worker = [this] {
     const absl::StatusOr<v1::ListWorkersResponse> listed = ListWorkers(store_->writer_connection(), engine_->board().Read());
