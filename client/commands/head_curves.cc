@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "client/commands/only.h"
+#include "client/commands/sweep_calls.h"
 #include "client/commands/tables.h"
 #include "client/figure/entropy_series.h"
 #include "client/output/text.h"
@@ -86,14 +87,12 @@ absl::StatusOr<std::vector<v1::Job>> JobsOf(Connection& connection, const std::s
   v1::ListJobsRequest request;
   request.set_sweep(sweep);
   request.set_state("succeeded");
-  do {
-    ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+  RETURN_IF_ERROR(ForEachJobPage(connection, request, [&](const v1::ListJobsResponse& page) {
     for (const v1::Job& job : page.jobs()) {
       if (!job.diverged() && Admits(only, job)) jobs.push_back(job);
     }
-    if (page.jobs().empty()) break;
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
+    return absl::OkStatus();
+  }));
   return jobs;
 }
 
