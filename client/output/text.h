@@ -11,9 +11,6 @@
 
 namespace longreach::client {
 
-// Whether a terminal or an editor would obey it instead of showing it; also of -1, which is no character (TakeCodePoint()).
-bool IsControl(int32_t point);
-
 // How many bytes it begins with that are printable ASCII: each is shown as it is, in a column of its own. Mostly these are all, and going through
 // a large sweep's texts by their code points takes longer than asking for them.
 size_t PrintableAscii(std::string_view text);

@@ -63,8 +63,17 @@ std::string Escaped(std::string_view text, const std::function<bool(int32_t)>& i
   return shown;
 }
 
+bool IsControl(int32_t point) {
+  const auto within = [point](int32_t first, int32_t last) { return point >= first && point <= last; };
+  return point < 0x20 || within(0x7f, 0x9f) ||                       // C0, DEL and C1.
+         point == 0x61c || within(0x200e, 0x200f) ||                 // What turns the direction of text around,
+         within(0x202a, 0x202e) || within(0x2066, 0x2069) ||         // marks, embeddings and isolates.
+         within(0x2028, 0x2029) ||                                   // Ends of lines and paragraphs.
+         within(0xfff9, 0xfffb) || within(0xe0000, 0xe007f);         // Annotations and tags, which nobody sees.
+}
+
 std::string ForTerminal(std::string_view text) {
-  return Escaped(text, [](int32_t point) { return point == '\n' || (point >= 0x20 && point < 0x7f) || point > 0x9f; });
+  return Escaped(text, [](int32_t point) { return point == '\n' || !IsControl(point); });
 }
 
 }  // namespace longreach

@@ -35,6 +35,9 @@ std::optional<size_t> FirstNotUtf8(std::string_view text);
 // `text` with \xNN for each byte of a code point that `is_kept` does not admit; it is given -1 for a byte that belongs to none.
 std::string Escaped(std::string_view text, const std::function<bool(int32_t)>& is_kept);
 
+// Whether a terminal or an editor would obey it instead of showing it; also of -1, which is no character (TakeCodePoint()).
+bool IsControl(int32_t point);
+
 // `text` with \xNN for each byte that belongs to no character, and for those of control characters but the ends of lines: a terminal would obey them.
 std::string ForTerminal(std::string_view text);
 

@@ -47,6 +47,7 @@ TEST(ForTerminalTest, ShowsWhatATerminalWouldObeyAndKeepsTextAndItsLines) {
   EXPECT_EQ(ForTerminal("\x1b[31m\r\t\x7f"), "\\x1b[31m\\x0d\\x09\\x7f");
   EXPECT_EQ(ForTerminal(std::string_view("\0", 1)), "\\x00");
   EXPECT_EQ(ForTerminal("\xc2\x9b!\xc2\xa0"), "\\xc2\\x9b!\xc2\xa0") << "an escape sequence may begin with U+009B alone";
+  EXPECT_EQ(ForTerminal("a\xe2\x80\xae!\xd8\x9c"), "a\\xe2\\x80\\xae!\\xd8\\x9c") << "what turns the direction of text around makes another name of one";
   EXPECT_EQ(ForTerminal("\x9b!\xff"), "\\x9b!\\xff") << "and, where a terminal does not know UTF-8, with that byte";
 }
 
