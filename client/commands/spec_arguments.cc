@@ -5,6 +5,7 @@
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/parts.h"
+#include "proto/types/sweep_parts.h"
 #include "proto/types/wire_limits.h"
 
 namespace longreach::client {
@@ -48,18 +49,10 @@ absl::Status TooLongToSend(const v1::SweepSpec& spec, double jobs) {
 // too large.
 absl::Status CheckSize(const v1::SweepSpec& spec) {
   const v1::Axes& axes = spec.axes();
-  const double jobs = static_cast<double>(axes.task_size()) * axes.encoding_size() *
-                      axes.learning_rate_size() * axes.seed_size();
-  if (jobs > static_cast<double>(kMaxJobsOfSweep)) {
-    return Error(
-        absl::StatusCode::kResourceExhausted,
-        fmt::format(
-            "axes: {} tasks x {} encodings x {} learning rates x {} seeds = {:.0f} jobs; at most {}",
-            axes.task_size(), axes.encoding_size(), axes.learning_rate_size(), axes.seed_size(), jobs,
-            kMaxJobsOfSweep),
-        "cut an axis with --set, or split the sweep");
+  if (const std::string too_many = TooManyJobs(axes); !too_many.empty()) {
+    return Error(absl::StatusCode::kResourceExhausted, too_many, "cut an axis with --set, or split the sweep");
   }
-  return spec.ByteSizeLong() > kMaxContentBytes ? TooLongToSend(spec, jobs) : absl::OkStatus();
+  return spec.ByteSizeLong() > kMaxContentBytes ? TooLongToSend(spec, CountOf(axes)) : absl::OkStatus();
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "client/spec/joints.h"
 #include "proto/base/names.h"
 #include "proto/base/text.h"
+#include "proto/types/sweep_parts.h"
 
 namespace longreach::client {
 namespace {

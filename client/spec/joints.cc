@@ -202,10 +202,6 @@ std::vector<Joint> WithEachJobOnce(std::vector<Joint> all) {
   return placed.Take();
 }
 
-double CountOf(const v1::Axes& axes) {
-  return static_cast<double>(axes.task_size()) * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
-}
-
 v1::Axes Together(const std::vector<v1::Axes>& axes) {
   v1::Axes all = axes.front();
   if (axes.size() == 1) return all;

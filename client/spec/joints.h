@@ -28,9 +28,6 @@ std::vector<Joint> AllJoints(const std::vector<v1::SweepSpec>& sweeps, const std
 // its own goes with the other, and of one that has, those in common are left to the other. What is none of these stays as it is.
 std::vector<Joint> WithEachJobOnce(std::vector<Joint> all);
 
-// How many jobs there are of them: one for each value of an axis with all of the others. There may be more than an integer holds.
-double CountOf(const v1::Axes& axes);
-
 // All of their values. Names keep the order in which sweeps have them, numbers ascend.
 v1::Axes Together(const std::vector<v1::Axes>& axes);
 

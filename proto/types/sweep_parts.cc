@@ -1,7 +1,11 @@
 #include "proto/types/sweep_parts.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <vector>
+
+#include "proto/types/wire_limits.h"
 
 namespace longreach {
 namespace {
@@ -79,6 +83,17 @@ v1::SweepSpec MakerSweep(const v1::Input& input, const v1::Axes& axes, const v1:
   if (same_kind && !maker.has_training() && sweep.has_training() && trains) *maker.mutable_training() = sweep.training();
   if (same_kind && !maker.has_evaluation() && sweep.has_evaluation()) *maker.mutable_evaluation() = sweep.evaluation();
   return maker;
+}
+
+double CountOf(const v1::Axes& axes) {
+  return static_cast<double>(axes.task_size()) * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
+}
+
+std::string TooManyJobs(const v1::Axes& axes) {
+  const double count = CountOf(axes);
+  if (count <= static_cast<double>(kMaxJobsOfSweep)) return "";
+  return fmt::format("axes: {} tasks x {} encodings x {} learning rates x {} seeds = {:.0f} jobs; at most {}", axes.task_size(), axes.encoding_size(), axes.learning_rate_size(),
+                     axes.seed_size(), count, kMaxJobsOfSweep);
 }
 
 }  // namespace longreach

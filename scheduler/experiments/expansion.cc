@@ -10,7 +10,6 @@
 #include "proto/base/text.h"
 #include "proto/types/canonical.h"
 #include "proto/types/sweep_parts.h"
-#include "proto/types/wire_limits.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/lengths.h"
 #include "scheduler/experiments/transformer.h"
@@ -83,13 +82,8 @@ absl::StatusOr<const Kind*> KindOf(const std::string& experiment, std::string_vi
 
 // The number of jobs, or RESOURCE_EXHAUSTED. Never overflows.
 absl::StatusOr<int64_t> CountJobs(const v1::Axes& axes) {
-  const double count = static_cast<double>(axes.task_size()) * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
-  if (count > kMaxJobsOfSweep) {
-    return absl::ResourceExhaustedError(fmt::format("axes: {} tasks x {} encodings x {} learning rates x {} seeds = {:.0f} jobs; at most {}",
-                                                    axes.task_size(), axes.encoding_size(), axes.learning_rate_size(),
-                                                    axes.seed_size(), count, kMaxJobsOfSweep));
-  }
-  return static_cast<int64_t>(count);
+  if (const std::string too_many = TooManyJobs(axes); !too_many.empty()) return absl::ResourceExhaustedError(too_many);
+  return static_cast<int64_t>(CountOf(axes));
 }
 
 // Settings of a sweep with one value for each axis as a complete job, without its inputs.
