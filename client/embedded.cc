@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "client/errors.h"
 #include "client/output/text.h"
@@ -28,6 +31,27 @@ absl::StatusOr<PrivateFolder> FolderForSocket(const std::string& runtime_folder)
   return Error(absl::StatusCode::kFailedPrecondition,
                "no folder for a socket could be made in XDG_RUNTIME_DIR, TMPDIR or /tmp",
                "set TMPDIR to a folder that can be written to, with a short path");
+}
+
+// What it says first, but for what it does until then; nothing: it has ended, or takes too long.
+std::optional<std::string> FirstWord(Process& process, const EmbeddedOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::string_view kProgress = "progress: ";
+  const auto slow = Clock::now() + kSaidBehind;
+  const auto end = slow + (options.merges.empty() ? std::chrono::milliseconds(kStartPatience) : std::chrono::milliseconds(kMergePatience));
+  bool is_slow = false;
+  std::vector<std::string> far;  // Said only if it is slow.
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>((is_slow ? end : slow) - Clock::now());
+    std::optional<std::string> line = process.ReadLine(std::max(left, std::chrono::milliseconds(0)));
+    const bool is_progress = line.has_value() && line->starts_with(kProgress);
+    if (is_progress) far.push_back(line->substr(kProgress.size()));
+    else if (line.has_value() || is_slow || Clock::now() < slow) return line;
+    if (Clock::now() < slow) continue;
+    if (!std::exchange(is_slow, true)) options.when_slow();
+    for (const std::string& one : far) options.when_far(one);
+    far.clear();
+  }
 }
 
 // "held at ADDRESS", "held for a moment", "held for a moment at ADDRESS", and the same behind "the other is "; nobody by any other line.
@@ -76,12 +100,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
                  "it lies beside 'longreach'; or name a running scheduler with --scheduler HOST:PORT");
   }
   constexpr std::string_view kReady = "listening on ";
-  const auto slow = std::chrono::steady_clock::now() + kSaidBehind;
-  std::optional<std::string> line = process->ReadLine(kSaidBehind);
-  if (!line.has_value() && std::chrono::steady_clock::now() >= slow) {  // Else it has ended.
-    options.when_slow();
-    line = process->ReadLine(options.merges.empty() ? kStartPatience : kMergePatience);
-  }
+  const std::optional<std::string> line = FirstWord(*process, options);
   if (!line.has_value() || !line->starts_with(kReady)) {
     process->CloseInput();
     if (!process->WaitFor(std::chrono::seconds(5))) process->Kill();

@@ -142,9 +142,12 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
   }
   const bool only_reads = use == StoreUse::kToRead || use == StoreUse::kExistingOrNone;
   const CopyWhen copy = store_ == kMemory ? CopyWhen::kNever : use == StoreUse::kCopy ? CopyWhen::kAlways : only_reads ? CopyWhen::kReadOnly : CopyWhen::kNever;
+  const auto say_far = [this, use](const std::string& far) {
+    if (use != StoreUse::kCopy) Say(Printable(far));  // Which is of a shell that completes a word.
+  };
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
       EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &holder_,
-                               {.holding = holding_, .copy = copy, .merges = merges_, .when_slow = [this] { SayThatItIsSlow(); }});
+                               {.holding = holding_, .copy = copy, .merges = merges_, .when_slow = [this] { SayThatItIsSlow(); }, .when_far = say_far});
   // A socket is that of another command here; who listens for other machines may ask for more than this one was told.
   if (use != StoreUse::kCreate && holder_.address.starts_with(kUnix)) {
     held_ = started.status();

@@ -23,6 +23,7 @@
 #include "proto/base/build_info.h"
 #include "proto/base/parse_errors.h"
 #include "proto/base/text.h"
+#include "proto/base/utf8.h"
 #include "proto/manual/man_page.h"
 #include "scheduler/service/access/refusals.h"
 #include "scheduler/service/listen.h"
@@ -213,7 +214,9 @@ std::optional<int> ReadCommandLine(int argc, char** argv, CommandLine& line) {
   if (line.held == kHeldMoment) line.options.held = service::StoreHeld::kMoment;
   if (line.copy_to_read) line.options.copy = line.copy_always ? store::CopyWhen::kAlways : store::CopyWhen::kReadOnly;
   // A parent reads it there, line by line.
-  if (!line.options.merges.empty()) line.options.say_of_merges = [](const std::string& far) { std::cout << "progress: " << far << std::endl; };
+  const auto say = [](const std::string& far) { std::cout << "progress: " << Escaped(far, [](int32_t point) { return !IsControl(point); }) << std::endl; };
+  if (!line.options.merges.empty()) line.options.say_of_merges = say;
+  if (line.copy_to_read) line.options.say_of_copy = say;
   line.options.log_events = !line.until_stdin_closes;  // A parent shows the last words of one that fails, and no others.
   line.options.engine.awaits_workers = !line.until_stdin_closes;  // Its socket is a new one, which no worker of before knows.
   return std::nullopt;

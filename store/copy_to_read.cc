@@ -9,6 +9,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -66,12 +67,14 @@ bool HasRoom(const std::filesystem::path& from, const std::filesystem::path& to)
   return unknown || bytes <= disk.available;
 }
 
-absl::Status CopyPart(const std::filesystem::path& from, const std::filesystem::path& to) {
+// `before`: called once it is known that there is something to copy.
+absl::Status CopyPart(const std::filesystem::path& from, const std::filesystem::path& to, const std::function<void()>& before) {
   std::error_code error;
   std::filesystem::remove(to, error);
   if (!std::filesystem::exists(from, error)) return absl::OkStatus();
   if (IsShared(from, to)) return absl::OkStatus();
   if (!HasRoom(from, to)) return CannotCopy(from, to, std::make_error_code(std::errc::no_space_on_device));
+  before();
   std::filesystem::copy_file(from, to, error);
   const std::error_code failed = error;
   // The copy has the mode of what may not be written.
@@ -90,16 +93,27 @@ absl::Status CopyPages(const std::filesystem::path& file, const std::filesystem:
 
 }  // namespace
 
-absl::Status CopyToRead(const std::filesystem::path& file, const std::filesystem::path& copy) {
+absl::Status CopyToRead(const std::filesystem::path& file, const std::filesystem::path& copy, const std::function<void(const std::string& line)>& say) {
+  bool is_told = say == nullptr;
+  const auto tell = [&] {
+    if (std::exchange(is_told, true)) return;
+    std::error_code unknown;
+    const uintmax_t bytes = std::filesystem::file_size(file, unknown);
+    say(fmt::format("copying the store '{}' ({:.0f} MB) to '{}' to look into it; the copy goes when that has ended", file.string(),
+                    unknown ? 0 : static_cast<double>(bytes) / 1e6, copy.string()));
+  };
   // Where it may, SQLite makes the log and its index anew, which would be ours and keep the owner from writing.
   const bool makes_nothing = faccessat(AT_FDCWD, file.parent_path().c_str(), W_OK, AT_EACCESS) != 0;
   for (int tries = 0; tries < kTries; ++tries) {
     if (tries > 0) std::this_thread::sleep_for(kBetweenTries);
     std::error_code ignored;
     std::filesystem::remove(copy, ignored);
-    if (makes_nothing && std::filesystem::exists(Part(file, kIndex), ignored) && CopyPages(file, copy).ok()) return absl::OkStatus();
+    if (makes_nothing && std::filesystem::exists(Part(file, kIndex), ignored)) {
+      tell();
+      if (CopyPages(file, copy).ok()) return absl::OkStatus();
+    }
     const std::string before = LookOf(file);
-    for (const char* suffix : kParts) RETURN_IF_ERROR(CopyPart(Part(file, suffix), Part(copy, suffix)));
+    for (const char* suffix : kParts) RETURN_IF_ERROR(CopyPart(Part(file, suffix), Part(copy, suffix), tell));
     if (LookOf(file) == before) return absl::OkStatus();
   }
   return absl::UnavailableError(fmt::format("the store '{}' is written to all the time, so that it cannot be copied to read it; try again later", file.string()));

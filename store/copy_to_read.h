@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <string>
 
 #include "proto/base/status.h"
 
@@ -10,7 +12,8 @@ namespace longreach::store {
 
 // Copies a store's database to a new file, with what is in its log alone yet, as it is at one moment. Nothing is made beside it, and who writes to
 // it goes on.
+// `say` is told, once and before, of a copy that takes time and room: how large it is, and where it lies. One that has the other's blocks takes neither.
 // PERMISSION_DENIED: it cannot be read. RESOURCE_EXHAUSTED: there is no room for the copy. UNAVAILABLE: it changes all the time, or another error.
-absl::Status CopyToRead(const std::filesystem::path& file, const std::filesystem::path& copy);
+absl::Status CopyToRead(const std::filesystem::path& file, const std::filesystem::path& copy, const std::function<void(const std::string& line)>& say = nullptr);
 
 }  // namespace longreach::store

@@ -105,7 +105,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
 absl::Status Store::OpenCopy(const std::filesystem::path& original, const OpenOptions& options) {
   ASSIGN_OR_RETURN(temporary_folder_, MakeTemporaryFolder(FolderOfTemporaryFiles()));
   file_ = temporary_folder_ / original.filename();
-  RETURN_IF_ERROR(CopyToRead(original, file_));
+  RETURN_IF_ERROR(CopyToRead(original, file_, options.say_of_copy));
   ASSIGN_OR_RETURN(lock_, FileLock::Take(file_));
   const auto bring_up = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(sql::Connection writer, sql::Connection::Open(file_, sql::Mode::kReadWrite));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,6 +32,8 @@ struct OpenOptions {
   // Tests open stores as later versions would.
   std::span<const std::string_view> migrations = Migrations();
   CopyWhen copy = CopyWhen::kNever;
+  // Is told of a copy that takes time and room, before it is made. May be left out.
+  std::function<void(const std::string& line)> say_of_copy{};
 };
 
 class Store;

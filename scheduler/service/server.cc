@@ -328,7 +328,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   if (!options.merges.empty() && store::IsEmpty(options.store)) {
     ASSIGN_OR_RETURN(parts->looked_at, LookBeforeMerge(options.merges, options.stop));
   }
-  ASSIGN_OR_RETURN(parts->store, store::Store::Open(options.store, {.artifacts = options.artifacts, .copy = options.copy}));
+  ASSIGN_OR_RETURN(parts->store, store::Store::Open(options.store, {.artifacts = options.artifacts, .copy = options.copy, .say_of_copy = options.say_of_copy}));
   // Only whoever holds the store may take the address over from a predecessor.
   RETURN_IF_ERROR(MakeFree(address));
   if (!options.merges.empty() && parts->looked_at == nullptr) {

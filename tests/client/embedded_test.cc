@@ -30,6 +30,21 @@ TEST_F(EmbeddedTest, ACommandWithAStoreStartsASchedulerAndStopsIt) {
   EXPECT_TRUE(std::filesystem::is_empty(runtime_.path())) << "the socket's folder is removed";
 }
 
+TEST_F(EmbeddedTest, WhatASchedulerDoesBeforeItListensIsSaidWhereThatTakesLong) {
+  // Until that was said.
+  SetScheduler("echo progress: copying it\nwhile [ ! -e " + Path("told") + " ]; do :; done\n" + Listens());
+  MakeStore();
+
+  const Outcome outcome =
+      RunCommandLine({"sweeps", "--store", store()}, {{"XDG_RUNTIME_DIR", runtime_.path().string()}}, binaries(), [this] { std::ofstream(Path("told")) << "now"; });
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("copying it\n"));
+
+  SetScheduler("echo progress: copying it\n" + Listens());
+  EXPECT_EQ(Run({"sweeps", "--store", store()}).code, kDone) << "nor is it taken for where it listens";
+}
+
 TEST_F(EmbeddedTest, LookingIntoAStoreThatIsNotThereMakesNone) {
   SetScheduler(Listens());
   const Outcome outcome = Run({"sweeps", "--store", store()});

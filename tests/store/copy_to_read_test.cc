@@ -194,6 +194,25 @@ TEST_F(CopyToReadTest, WhatHasNoRoomIsNotBegun) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "copy.db"));
 }
 
+TEST_F(CopyToReadTest, ACopyThatTakesTimeAndRoomIsToldOfBefore) {
+  // In memory: another disk, which shares no blocks.
+  const int memory = memfd_create("large", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(memory, 3'000'000), 0);
+  const std::filesystem::path from = folder_ / "large.db", to = folder_ / "copy.db";
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(memory), from);
+  std::vector<std::string> told;
+
+  EXPECT_OK(CopyToRead(from, to, [&](const std::string& line) {
+    told.push_back(line);
+    EXPECT_FALSE(std::filesystem::exists(to)) << "before it is made";
+  }));
+
+  close(memory);
+  EXPECT_EQ(std::filesystem::file_size(to), 3'000'000u);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0], AllOf(HasSubstr("'" + from.string() + "' (3 MB)"), HasSubstr("to '" + to.string() + "'")));
+}
+
 TEST_F(CopyToReadTest, NoFileOfTheOriginalIsRemoved) {
   const std::string hash = Sha256Of("on its way");
   {
