@@ -184,8 +184,9 @@ void Writer::Loop() {
       last = queue->stopping && queue->empty();
     }
     const SteadyTime now = clock_.Steady();
-    std::optional<absl::Status> due;  // What has come of the event that is due, if one is.
-    if (!last && options_.at_deadline && deadline.has_value() && now >= *deadline) {
+    const bool is_due = !last && options_.at_deadline && deadline.has_value() && now >= *deadline;
+    absl::Status due;  // What has come of the event, if one is due.
+    if (is_due) {
       Event event = options_.at_deadline(now);
       event.done = [&due, done = std::move(event.done)](const absl::Status& status) {
         due = status;
@@ -197,8 +198,8 @@ void Writer::Loop() {
     if (!trouble_.empty() && !last) group.push_back({.apply = WriteWhatIsThere});
     if (!group.empty()) {
       const absl::Status written = RunAndTell(group);  // Every event has been told.
-      if (!written.ok() || (due.has_value() && !due->ok())) not_before = now + kPauseAfterFailure;
-      if (due.has_value()) TellOfDeadline(*due);
+      if (!written.ok() || !due.ok()) not_before = now + kPauseAfterFailure;
+      if (is_due) TellOfDeadline(due);
       group.clear();  // What the events hold (calls, pins) goes before the next wait.
       if (options_.after_group) options_.after_group(connection_);
     }
