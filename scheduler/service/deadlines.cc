@@ -7,6 +7,7 @@
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/takers.h"
+#include "store/sql/connection.h"
 #include "store/workers.h"
 
 namespace longreach::service {
@@ -247,6 +248,12 @@ void Engine::FollowDue(const absl::Status& status, SteadyTime now, DueWork& work
     } else {
       forget_leasing_ = true;
       PutBack(std::move(work.gathered), *memory);
+      if (sql::DiskTrouble(status).empty()) {
+        // When they come again they are late, and not because this scheduler stood still: with another term for each, nothing would be due, and what fails would seem well.
+        for (const int64_t id : memory->leases.Due(now)) {
+          if (const auto attempt = memory->attempts.find(id); attempt != memory->attempts.end()) attempt->second.spared = true;
+        }
+      }
       work.more_at = now + kTryAgainAfter;
     }
     if (work.unfinished && work.more_at) memory->unfinished.Set(*work.unfinished, *work.more_at);

@@ -188,7 +188,7 @@ class Engine {
     int start_step = 0;  // As the store has it.
     std::vector<v1::ProgressPoint> points;  // Not written yet.
     bool unwritten = false;
-    bool spared = false;  // Has got a second term since its worker's last call.
+    bool spared = false;  // Has got a second term since its worker's last call, or gets none.
   };
   struct Memory {
     std::map<std::string, WorkerMemory> workers;

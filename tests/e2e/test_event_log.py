@@ -2,7 +2,8 @@
 import re
 
 import harness
-from harness import Scheduler, Worker, run_cli, until
+from harness import Scheduler, Worker, query, run_cli, until, write
+from played_worker import PlayedWorker
 from security import small_request, token
 
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (.*)")
@@ -57,6 +58,20 @@ def test_the_log_tells_of_a_worker_that_is_killed_and_of_a_sweep_that_is_done(ho
     is_told(scheduler, r"^the worker 'gpu-a' \(\w+\) is gone: silent for 3 s$")
     lines = told(scheduler)
     assert len(lines) < 10, "\n".join(lines)
+
+
+def test_what_is_due_and_cannot_be_done_is_told_once_and_when_it_is_done(home):
+    """Not for want of room: the store itself refuses that an attempt ends."""
+    scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1")
+    assert scheduler.api().SubmitSweep(small_request()).created
+    lease = PlayedWorker(scheduler).take()
+    write(scheduler.store, "CREATE TRIGGER no_end BEFORE UPDATE OF outcome ON attempts BEGIN SELECT RAISE(ABORT, 'nothing ends today'); END")
+    is_told(scheduler, "^what was due .* could not be written, and is tried again every second: .*nothing ends today")
+    tries = scheduler.log().count("nothing ends today")
+    write(scheduler.store, "DROP TRIGGER no_end")
+    is_told(scheduler, "^what was due is written again$")
+    assert tries == scheduler.log().count("nothing ends today") == 1
+    assert until(lambda: query(scheduler.store, "SELECT outcome FROM attempts WHERE id = ? AND outcome IS NOT NULL", lease.attempt), "its lease is over") == [("lost",)]
 
 
 def test_a_scheduler_that_a_parent_keeps_says_nothing_of_it(home):

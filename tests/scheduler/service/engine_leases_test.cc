@@ -144,6 +144,20 @@ TEST_F(EngineLeasesTest, ASchedulerThatStoodStillGivesEachLeaseAnotherTermOnce) 
   EXPECT_EQ(Attempt(kept.attempt()).outcome, Outcome::kLost);
 }
 
+TEST_F(EngineLeasesTest, AnEndThatCouldNotBeWrittenInTimeIsNotTakenForASchedulerThatStoodStill) {
+  Submit(Sweep("s", 1));
+  TestWorker gone = Worker("gone");
+  const v1::Lease lost = gone.Take();
+  disk_full_ = true;  // Which says nothing of the disk here.
+  Advance(options_.lease_term);
+  EXPECT_EQ(Counts("s").leased(), 1);
+
+  disk_full_ = false;
+  Advance(seconds(2));
+
+  EXPECT_EQ(Attempt(lost.attempt()).outcome, Outcome::kLost);
+}
+
 TEST_F(EngineLeasesTest, AZombieThatStillTrainsIsToldToDrop) {
   Submit(Sweep("s", 1));
   TestWorker zombie = Worker("zombie");
