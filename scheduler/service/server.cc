@@ -13,6 +13,7 @@
 
 #include "proto/access/keep_grpc.h"
 #include "proto/base/build_info.h"
+#include "proto/base/utf8.h"
 #include "proto/types/wire_limits.h"
 #include "scheduler/service/access/gate.h"
 #include "scheduler/service/access/listener.h"
@@ -257,7 +258,7 @@ store::WriterOptions Server::Parts::Writing() {
   writing.on_deadline = [this](const absl::Status& status) {
     Log(status.ok() ? "what was due is written again"
                     : fmt::format("what was due (leases that have run out, what workers told) could not be written, and is tried again every second: {}",
-                                  ForLog(std::string(status.message()))));
+                                  Escaped(std::string(status.message()), [](int32_t point) { return !IsControl(point); })));
   };
   return writing;
 }
