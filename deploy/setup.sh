@@ -2,7 +2,7 @@
 # Makes a Debian machine (12 or newer) ready to build Longreach, and says what it does. What is done already is skipped,
 # so it can be run before every build. Works as root, or as a user with sudo.
 #
-#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl, Chromium, clang, zsh, fish; Slurm, where no
+#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, pandas, grpcurl, Chromium, clang, zsh, fish; Slurm, where no
 #                                            systemd would start its daemons)
 #                                            --faults: also what the fault tests need (counts of covered lines)
 #
@@ -136,7 +136,7 @@ fi
 
 if [[ $tests == yes ]]; then
   make_venv
-  install_requirements test "0.3 GB"
+  install_requirements test "0.5 GB"
   # It needs torch as a Python package, which is whole with CUDA's libraries alone.
   if [[ $trainer != OFF ]] && is_installed cuda; then install_requirements transformers "0.2 GB"; fi
   install_grpcurl

@@ -22,14 +22,14 @@ WANTED = {
              "nvidia-cuda-cccl==13.0.85", "setuptools==81.0.0"],
     "test": ["grpcio==1.76.0", "grpcio-tools==1.76.0", "pytest==9.2.0", "pytest-timeout==2.4.0", "pytest-xdist==3.8.0",
              "sentencepiece==0.2.1", "setuptools==81.0.0", "vl-convert-python==1.9.0.post1", "packaging==26.3", "playwright==1.65.2",
-             "axe-playwright-python==0.1.8"],
+             "axe-playwright-python==0.1.8", "pandas==3.1.1", "numpy==2.4.6"],
     # What torch and pytest have too, in their versions.
     "transformers": ["transformers==4.57.1", "filelock==4.2.11", "fsspec==2026.9.0", "packaging==26.3", "typing-extensions==4.16.0"],
 }
 TITLE = {
     "cpu": "What libtorch_cpu.so needs, for machines without a GPU: a part of cuda.txt.",
     "cuda": "torch with all that it requires, and the CUDA compiler.",
-    "test": "What tests/e2e needs: a gRPC client of another language, the runner, SentencePiece to compare with, what draws figures, what drives a browser.",
+    "test": "What tests/e2e needs: a gRPC client of another language, pandas, the runner, SentencePiece to compare with, what draws figures, what drives a browser.",
     "transformers": "What reads the models that are exported, beside torch as cuda.txt has it.",
 }
 CPU = ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"]
