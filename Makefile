@@ -19,7 +19,7 @@ QUICKSTART := build/quickstart/quickstart.db
 CONFIGURE = cmake --preset release -DLONGREACH_CUDA=$(LONGREACH_CUDA) -DLONGREACH_TRAINER=$(LONGREACH_TRAINER) \
   -DLONGREACH_LIBTORCH=$(abspath $(LONGREACH_LIBTORCH))
 
-.PHONY: help setup setup-tests setup-faults build bundle deb quickstart test sanitize faults bench-scheduler bench-trainer clean
+.PHONY: help setup setup-tests setup-faults build bundle deb wheel quickstart test sanitize faults bench-scheduler bench-trainer clean
 
 help:  ## Print this.
 	@echo "usage: make TARGET [LONGREACH_CUDA=ON|OFF] [LONGREACH_TRAINER=OFF] [LONGREACH_LIBTORCH=DIR] [JOBS=N]"
@@ -44,6 +44,9 @@ bundle: build  ## Build, then put all into build/bundle that a machine needs whe
 
 deb: build  ## Build, then make Debian packages of the programs in build/debian.
 	@deploy/deb.sh $(BUILD)
+
+wheel:  ## Make the wheel of the Python package in build/python; needs none of the rest.
+	@deploy/wheel.sh
 
 quickstart: setup  ## Set up, build the programs, run the quickstart sweep and print its table.
 	@test $(LONGREACH_TRAINER) = ON || { echo "quickstart needs the trainer: LONGREACH_TRAINER must be ON"; exit 2; }

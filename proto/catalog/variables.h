@@ -10,7 +10,7 @@ inline constexpr std::string_view kVariablePrefix = "LONGREACH_";
 
 // Ascending, without the prefix.
 inline constexpr std::string_view kVariables[] = {
-    "BIN",                 // Where tests and benchmarks find the programs.
+    "BIN",                 // Where tests, benchmarks and the package of Python find the programs.
     "CA",                  // Client and worker.
     "CERTIFICATE",         // The same.
     "CLIENT",              // deploy/slurm, deploy/kubernetes.

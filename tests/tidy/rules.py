@@ -81,7 +81,7 @@ TOP_LEVEL = {
 # The variables of the environment that mean something; any other is taken for misspelt.
 VARIABLES = "proto/catalog/variables.h"
 # Where they are read: rows of programs, whose names are whole strings there; files whose names are words; and Python, which asks os.environ.
-VARIABLES_READ = {"program": ["proto", "store", "scheduler", "worker", "client"], "script": ["deploy", ".ci", "Makefile"], "python": ["tests", "docs"]}
+VARIABLES_READ = {"program": ["proto", "store", "scheduler", "worker", "client"], "script": ["deploy", ".ci", "Makefile"], "python": ["tests", "docs", "client/python"]}
 
 MAX_LINES = 500
 SOURCES = {".cc", ".h", ".cu", ".cuh", ".py", ".proto", ".def"}

@@ -1,0 +1,84 @@
+"""The two ways in: a scheduler that runs, or a store on this machine."""
+from __future__ import annotations
+
+import os
+import pathlib
+import time
+
+from longreach import protocol
+from longreach.calls import Calls
+from longreach.client import Client
+from longreach.credentials import Credentials, address_of, metadata_of, open_channel, read_credentials
+from longreach.embedded import EmbeddedScheduler, Held, check_store
+from longreach.errors import Error, TimedOut, Unreachable, error_of
+
+# Whether a scheduler is there at all is known soon.
+_CONNECT_TRIES = 3
+_CONNECT_PATIENCE_S = 10.0
+# Who has a store for a moment only, has it no longer than this.
+_HELD_PATIENCE_S = 60.0
+_HELD_PAUSE_S = 0.2
+
+
+def connect(address: str | None = None, *, ca: str | None = None, certificate: str | None = None, key: str | None = None, token_file: str | None = None,
+            token: str | None = None) -> Client:
+    """A client of the scheduler at HOST:PORT or unix:PATH, which is asked at once whether it is there.
+
+    What is left out is taken from LONGREACH_SCHEDULER, LONGREACH_CA, LONGREACH_CERTIFICATE, LONGREACH_KEY, LONGREACH_TOKEN_FILE and LONGREACH_TOKEN; the
+    address is localhost:7070 then. The commands' config file and its contexts are not read. `ca`, `certificate`, `key` and `token_file` are paths.
+
+    Unreachable: no scheduler is there. NotAllowed: it does not admit these credentials. Refused: what is given cannot be used.
+    """
+    return _client(address_of(address), read_credentials(ca, certificate, key, token_file, token))
+
+
+def open_store(path: str | os.PathLike, *, create: bool = False, copy: bool = False) -> Client:
+    """A client of a store's file on this machine, by a `longreach-scheduler` of its own, which ends with close() or with this process.
+
+    The program is the one in LONGREACH_BIN, else on the PATH. Where another command of this machine has the store open, as 'longreach run' has, its scheduler is
+    asked. create: makes a store where there is none. copy: works on a copy of the file, which is neither changed nor held, and gone at the end.
+
+    NotFound: there is no such store, or no such program. Refused: the store cannot be opened, in the program's words.
+    """
+    path = pathlib.Path(path).expanduser().absolute()
+    if not create:
+        check_store(path)
+    end = time.monotonic() + _HELD_PATIENCE_S
+    while True:
+        try:
+            scheduler = EmbeddedScheduler(str(path), copy)
+        except Held as held:
+            # A socket is that of another command here; a scheduler for other machines may ask for more than this one was told.
+            is_late = time.monotonic() > end
+            if held.address.startswith("unix:"):
+                try:
+                    return _client(held.address, Credentials())
+                except Unreachable:  # It has ended just now, and the store is free.
+                    if is_late:
+                        raise
+            elif held.address or is_late:
+                raise held.refusal from None
+            time.sleep(_HELD_PAUSE_S)
+            continue
+        try:
+            return _client(scheduler.address, Credentials(), scheduler)
+        except BaseException:
+            scheduler.close()
+            raise
+
+
+def _client(address: str, shown: Credentials, scheduler: EmbeddedScheduler | None = None) -> Client:
+    calls = Calls(open_channel(address, shown), address, metadata_of(shown))
+    try:
+        calls.ask("GetInfo", protocol.message("GetInfoRequest")(), timeout=_CONNECT_PATIENCE_S, tries=_CONNECT_TRIES)
+    except TimedOut:
+        calls.close()
+        raise error_of("UNAVAILABLE", f"no answer from a scheduler at {address} within {_CONNECT_PATIENCE_S:.0f} s") from None
+    except Unreachable as error:
+        calls.close()
+        raise error_of(error.code, f"{error}\n  'longreach-scheduler' starts one; connect('HOST:PORT') or LONGREACH_SCHEDULER names another, open_store(FILE) opens a "
+                                   "store on this machine") from None
+    except Error:
+        calls.close()
+        raise
+    return Client(calls, scheduler)

@@ -1,0 +1,125 @@
+"""The package of Python on a store: the scheduler that it starts, and that nothing is left of it."""
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import harness
+from harness import BIN, Scheduler, run_cli, until
+from python_package import longreach
+from test_python_client import NOOP
+
+package = longreach()
+
+
+@pytest.fixture(autouse=True)
+def programs(monkeypatch):
+    monkeypatch.setenv("LONGREACH_BIN", str(BIN))
+
+
+def scheduler_of(client):
+    return client._scheduler._process
+
+
+def is_running(pid):
+    """Not of one that has ended and that nobody has asked for its exit code."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_store_is_made_where_that_is_asked_for_and_kept(home):
+    store = home.path / "mine.db"
+    with pytest.raises(package.NotFound, match="there is no store"):
+        package.open_store(store)
+    assert not store.exists()
+    with package.open_store(store, create=True) as client:
+        assert client.submit(NOOP)["jobs"] == 8
+        process, socket = scheduler_of(client), pathlib.Path(client.address.removeprefix("unix:"))
+        assert process.poll() is None and socket.exists()
+    assert process.poll() == 0 and not socket.parent.exists()
+    client.close()
+    listed = run_cli(home, "sweeps", "--store", store, "-o", "json")
+    assert [sweep["name"] for sweep in listed.json()["sweeps"]] == ["none"], listed
+    with package.open_store(str(store)) as client:
+        assert len(client.jobs("last")) == 8
+
+
+def test_a_store_that_somebody_has_open_is_asked_for_there(home):
+    store = home.path / "mine.db"
+    with package.open_store(store, create=True) as first:
+        first.submit(NOOP)
+        with package.open_store(store) as second:
+            assert second.address == first.address and len(second.sweeps()) == 1
+        assert len(first.sweeps()) == 1, "the second has ended nothing of the first"
+        with package.open_store(store, copy=True) as third:
+            assert third.address != first.address and third.cancel("none")["state"] == "cancelled"
+        assert first.sweeps()["state"][0] == "live"
+
+
+def test_a_store_of_a_scheduler_for_others_is_refused_in_its_words(home):
+    scheduler = Scheduler(home, listen="localhost:0")
+    with pytest.raises(package.Refused) as refused:
+        package.open_store(scheduler.store)
+    assert refused.value.code == "FAILED_PRECONDITION" and scheduler.address in str(refused.value)
+
+
+@pytest.mark.parametrize("text, said", [("", "is empty, and no store"), ("no store at all" * 500, "no.db")])
+def test_what_is_no_store_is_refused(home, text, said):
+    file = home.path / "no.db"
+    file.write_text(text)
+    with pytest.raises(package.Refused, match=said):
+        package.open_store(file)
+    assert file.read_text() == text
+
+
+def test_no_program_is_told_with_what_to_do(home, monkeypatch):
+    (home.path / "mine.db").write_text("x")
+    monkeypatch.setenv("LONGREACH_BIN", str(home.path))
+    with pytest.raises(package.NotFound, match="there is no longreach-scheduler in LONGREACH_BIN"):
+        package.open_store(home.path / "mine.db")
+    monkeypatch.delenv("LONGREACH_BIN")
+    monkeypatch.setenv("PATH", str(home.path))
+    with pytest.raises(package.NotFound, match="on the PATH"):
+        package.open_store(home.path / "mine.db")
+
+
+def test_waiting_on_a_store_that_nothing_works_on_is_in_vain(home, monkeypatch):
+    monkeypatch.setattr(package.client, "_WATCH_S", 0.2)
+    with package.open_store(home.path / "mine.db", create=True) as client:
+        client.submit(NOOP)
+        with pytest.raises(package.Refused, match="nothing works on this store"):
+            client.wait("none")
+
+
+def test_the_scheduler_ends_with_the_process_however_that_ends(home):
+    program = textwrap.dedent(f"""
+        import sys, longreach
+        client = longreach.open_store({str(home.path / "mine.db")!r}, create=True)
+        print(client._scheduler._process.pid, flush=True)
+        sys.stdin.read()
+        """)
+    site = pathlib.Path(package.__file__).parents[1]
+    parent = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env={**home.environment(), "LONGREACH_BIN": str(BIN), "PYTHONPATH": str(site), "TMPDIR": str(home.path), "XDG_RUNTIME_DIR": ""})
+    try:
+        pid = int(parent.stdout.readline())
+        assert is_running(pid)
+        parent.send_signal(signal.SIGKILL)
+        until(lambda: not is_running(pid), "the scheduler has ended")
+        assert list(home.path.glob("longreach-*")) == [], "nor is its socket's folder left"
+    finally:
+        parent.kill()
+        parent.wait(harness.PATIENCE_S)
+        parent.stdin.close()
+        parent.stdout.close()
+
+
+def test_to_interrupt_the_process_does_not_end_it(home):
+    with package.open_store(home.path / "mine.db", create=True) as client:
+        scheduler_of(client).send_signal(signal.SIGINT)
+        assert client.sweeps().empty
