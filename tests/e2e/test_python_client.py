@@ -13,6 +13,8 @@ from python_package import longreach
 
 package = longreach()
 
+# What old versions of pandas want, to read numbers as they were written, and new ones warn of.
+EXACT = {"float_precision": "round_trip"} if int(pandas.__version__.split(".")[0]) < 3 else {}
 NOOP = {"name": "none", "experiment": "noop", "axes": {"task": ["even_pairs", "parity_check"], "encoding": ["rope"], "learning_rate": [1e-3], "seed": range(4)}}
 TINY = {
     "name": "tiny", "experiment": "algorithmic",
@@ -33,7 +35,7 @@ def as_csv(home, scheduler, *arguments):
     """What `results --jobs -o csv` prints, as a notebook without the package reads it."""
     printed = run_cli(home, "results", *arguments, "--jobs", "-o", "csv", scheduler=scheduler)
     assert printed.code == 0, printed
-    return pandas.read_csv(io.StringIO(printed.out))
+    return pandas.read_csv(io.StringIO(printed.out), **EXACT)
 
 
 def assert_same(frame, other):
@@ -235,6 +237,12 @@ def test_certificates_and_tokens_are_shown(home, monkeypatch):
     with pytest.raises(package.NotAllowed) as refused:
         package.connect(scheduler.address, ca=files["ca"])
     assert refused.value.code == "UNAUTHENTICATED"
+
+    others = security.Certificates(home, "others")
+    with pytest.raises(package.Unreachable, match="ca must be the file of that scheduler's authority"):
+        package.connect(scheduler.address, ca=str(others["ca.crt"]))
+    with pytest.raises(package.Unreachable, match="a scheduler with TLS wants ca"):
+        package.connect(scheduler.address)
 
     # From the environment, as the commands have it; an argument comes first.
     held = home.path / "bob.token"

@@ -134,8 +134,8 @@ class Client:
         submit()."""
         plan = self._calls.ask("SubmitSweep", submission_of(spec, dry_run=True)).plan
         known = {field.name: getattr(plan, field.name) for field in plan.DESCRIPTOR.fields}
-        hours = ("hours", "hours_low", "hours_high")
-        unknown = hours if known["packs"] > 0 and not known["hours"] > 0 else ()
+        nothing_to_run = plan.jobs == plan.done or (plan.jobs == plan.done + plan.failed and plan.packs == 0)
+        unknown = () if nothing_to_run or plan.hours > 0 else ("hours", "hours_low", "hours_high")
         return {**known, "data_sets": list(plan.data_sets), **{name: None for name in unknown}}
 
     def pause(self, sweep: str) -> dict:
@@ -176,6 +176,8 @@ class Client:
                     told = update
                     if update.finished:
                         return row
+                tries += 1  # It ended without that; not to ask without a pause.
+                time.sleep(pause_s(tries))
             except Error as error:
                 now = time.monotonic()
                 if error.code == "DEADLINE_EXCEEDED":

@@ -34,8 +34,8 @@ class Credentials:
     """What the files hold: PEM, and the token. Empty: none."""
     ca: bytes = b""
     certificate: bytes = b""
-    key: bytes = b""
-    token: str = ""
+    key: bytes = dataclasses.field(default=b"", repr=False)
+    token: str = dataclasses.field(default="", repr=False)
 
 
 def read_credentials(ca: str | None, certificate: str | None, key: str | None, token_file: str | None, token: str | None) -> Credentials:

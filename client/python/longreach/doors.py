@@ -76,9 +76,17 @@ def _client(address: str, shown: Credentials, scheduler: EmbeddedScheduler | Non
         raise error_of("UNAVAILABLE", f"no answer from a scheduler at {address} within {_CONNECT_PATIENCE_S:.0f} s") from None
     except Unreachable as error:
         calls.close()
-        raise error_of(error.code, f"{error}\n  'longreach-scheduler' starts one; connect('HOST:PORT') or LONGREACH_SCHEDULER names another, open_store(FILE) opens a "
-                                   "store on this machine") from None
+        raise error_of(error.code, f"{error}\n  {_what_to_do(str(error))}") from None
     except Error:
         calls.close()
         raise
     return Client(calls, scheduler)
+
+
+def _what_to_do(said: str) -> str:
+    """By what gRPC has said of a connection that was not made."""
+    if "CERTIFICATE_VERIFY_FAILED" in said:
+        return "what answers there has no certificate of the authority in ca, or not for this host: ca must be the file of that scheduler's authority"
+    if "closed" in said or "reset" in said:
+        return "something takes connections there and ends them: a scheduler with TLS wants ca, and refuses a certificate that is of no authority of its own"
+    return "'longreach-scheduler' starts one; connect('HOST:PORT') or LONGREACH_SCHEDULER names another, open_store(FILE) opens a store on this machine"

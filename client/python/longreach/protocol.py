@@ -7,6 +7,7 @@ import functools
 import pkgutil
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.descriptor import FieldDescriptor
 
 from longreach.errors import NotFound
 
@@ -73,7 +74,7 @@ def method(name: str) -> Method:
 def is_repeated(field) -> bool:
     """The newest protobuf has a word of its own for it, and warns of the old one."""
     known = getattr(field, "is_repeated", None)
-    return field.label == field.LABEL_REPEATED if known is None else known
+    return field.label == FieldDescriptor.LABEL_REPEATED if known is None else known
 
 
 def did_you_mean(word, known) -> str:

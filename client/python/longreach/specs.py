@@ -5,6 +5,8 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping
 
+from google.protobuf.descriptor import FieldDescriptor
+
 from longreach import protocol
 from longreach.errors import Refused, refused
 
@@ -51,11 +53,11 @@ def fill(message, values: Mapping, path: str) -> None:
 def value_of(field, value, where: str):
     """A single value as the field takes it."""
     kind = field.cpp_type
-    if kind == field.CPPTYPE_STRING:
+    if kind == FieldDescriptor.CPPTYPE_STRING:
         if not isinstance(value, str):
             raise refused(f"{where}: {_shown(value)} where a text belongs")
         return value
-    if kind == field.CPPTYPE_BOOL:
+    if kind == FieldDescriptor.CPPTYPE_BOOL:
         if not _is_bool(value):
             raise refused(f"{where}: {_shown(value)} where True or False belongs")
         return bool(value)
@@ -65,11 +67,11 @@ def value_of(field, value, where: str):
         raise refused(f"{where}: {_shown(value)} where a number belongs")
     if not math.isfinite(value):
         raise refused(f"{where}: {value} is not finite")
-    if kind in (field.CPPTYPE_DOUBLE, field.CPPTYPE_FLOAT):
+    if kind in (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT):
         return float(value)
     if value != int(value):
         raise refused(f"{where}: {value} where a whole number belongs")
-    low, high = (0, 2**32 - 1) if kind == field.CPPTYPE_UINT32 else (-2**31, 2**31 - 1)
+    low, high = (0, 2**32 - 1) if kind == FieldDescriptor.CPPTYPE_UINT32 else (-2**31, 2**31 - 1)
     if not low <= value <= high:
         raise refused(f"{where}: {int(value)} is not within {low} and {high}")
     return int(value)

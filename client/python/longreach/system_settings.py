@@ -2,6 +2,8 @@
 says what some of the encodings do not use: so a table of the jobs is asked for, one for each setting that a system sets."""
 from __future__ import annotations
 
+from google.protobuf.descriptor import FieldDescriptor
+
 from longreach import protocol
 from longreach.errors import Error
 from longreach.table_frames import keys_of
@@ -74,8 +76,8 @@ def _value(field, text: str):
     """A table's key as the field has it."""
     if not text:
         return None
-    if field.cpp_type == field.CPPTYPE_STRING:
+    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
         return text
-    if field.cpp_type == field.CPPTYPE_BOOL:
+    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
         return text == "true"
-    return float(text) if field.cpp_type in (field.CPPTYPE_DOUBLE, field.CPPTYPE_FLOAT) else int(text)
+    return float(text) if field.cpp_type in (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT) else int(text)
