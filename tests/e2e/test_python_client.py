@@ -1,5 +1,6 @@
 """The package of Python with a scheduler that runs: what it gives is what the command line prints, and what it asks for happens."""
 import io
+import signal
 import types
 
 import grpc
@@ -196,8 +197,8 @@ def test_waiting_outlasts_a_scheduler_that_ends_and_comes_back(home, scheduler, 
         if not came_back:
             came_back.append(scheduler.again())
             Worker(home, came_back[0])
-    real = package.client.time
-    monkeypatch.setattr(package.client, "time", types.SimpleNamespace(monotonic=real.monotonic, sleep=away))
+    real = package.waiting.time
+    monkeypatch.setattr(package.waiting, "time", types.SimpleNamespace(monotonic=real.monotonic, sleep=away))
     stopped = []
 
     def stop(update):
@@ -205,6 +206,35 @@ def test_waiting_outlasts_a_scheduler_that_ends_and_comes_back(home, scheduler, 
             stopped.append(scheduler.stop())
     assert client.wait("none", timeout=harness.PATIENCE_S, on_update=stop)["succeeded"] == 8
     assert stopped == [0] and came_back
+
+
+def test_waiting_outlasts_a_scheduler_that_stands_still(home, scheduler, client, monkeypatch):
+    client.submit(NOOP)
+    went_on = []
+
+    def go_on(seconds):
+        if not went_on:
+            went_on.append(seconds)
+            scheduler.signal(signal.SIGCONT)
+            Worker(home, scheduler)
+    real = package.waiting.time
+    monkeypatch.setattr(package.waiting, "time", types.SimpleNamespace(monotonic=real.monotonic, sleep=go_on))
+    monkeypatch.setattr(package.waiting, "WATCH_S", 0.5)
+
+    def stand_still(update):
+        if not went_on:
+            scheduler.signal(signal.SIGSTOP)
+    assert client.wait("none", timeout=harness.PATIENCE_S, on_update=stand_still)["succeeded"] == 8
+    assert went_on
+
+
+def test_what_goes_wrong_where_updates_are_told_is_the_callers(client):
+    client.submit(NOOP)
+
+    def fail(update):
+        raise package.Unreachable("UNAVAILABLE", "something else")
+    with pytest.raises(package.Unreachable, match="^something else$"):
+        client.wait("none", on_update=fail)
 
 
 def test_a_server_that_does_not_know_the_calls_is_told_of(home):
@@ -239,7 +269,7 @@ def test_certificates_and_tokens_are_shown(home, monkeypatch):
     assert refused.value.code == "UNAUTHENTICATED"
 
     others = security.Certificates(home, "others")
-    with pytest.raises(package.Unreachable, match="ca must be the file of that scheduler's authority"):
+    with pytest.raises(package.Unreachable, match="that must be the file of that scheduler's authority"):
         package.connect(scheduler.address, ca=str(others["ca.crt"]))
     with pytest.raises(package.Unreachable, match="a scheduler with TLS wants ca"):
         package.connect(scheduler.address)

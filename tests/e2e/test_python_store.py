@@ -89,7 +89,7 @@ def test_no_program_is_told_with_what_to_do(home, monkeypatch):
 
 
 def test_waiting_on_a_store_that_nothing_works_on_is_in_vain(home, monkeypatch):
-    monkeypatch.setattr(package.client, "_WATCH_S", 0.2)
+    monkeypatch.setattr(package.waiting, "WATCH_S", 0.2)
     with package.open_store(home.path / "mine.db", create=True) as client:
         client.submit(NOOP)
         with pytest.raises(package.Refused, match="nothing works on this store"):

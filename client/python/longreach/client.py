@@ -7,17 +7,14 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 import pandas
 
 from longreach import frames, protocol
-from longreach.calls import AWAY, Calls, pause_s
+from longreach.calls import Calls
 from longreach.choices import choice_of_lengths, list_of
-from longreach.errors import Error, error_of, refused
+from longreach.errors import error_of, refused
 from longreach.specs import request_of, submission_of
 from longreach.system_settings import SystemSettings
 from longreach.table_frames import table_frame
+from longreach.waiting import watched
 
-# How long each watch of a sweep lasts before it is begun anew; then the time is looked at.
-_WATCH_S = 10.0
-# A scheduler that went away is waited for so long.
-_AWAY_PATIENCE_S = 600.0
 _RATES = ("job_steps_per_second", "seconds_left", "job_steps_done", "job_steps_total")
 
 
@@ -162,37 +159,21 @@ class Client:
         works on it.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        sweep = self._sweep(sweep).id  # What a name or "last" stands for may change.
-        request = protocol.message("GetSweepRequest")(sweep=sweep)
-        told, lost_at, tries = None, None, 0
-        while True:
-            left = _WATCH_S if end is None else min(_WATCH_S, end - time.monotonic())
-            try:
-                for update in self._calls.follow("WatchSweep", request, timeout=max(left, 0.001)):
-                    lost_at, tries = None, 0
-                    row = frames.sweep_row(update.sweep)
-                    if on_update is not None and update != told:
-                        on_update({**row, **{name: getattr(update, name) for name in _RATES}, "seconds_left": update.seconds_left or None})
-                    told = update
-                    if update.finished:
-                        return row
-                tries += 1  # It ended without that; not to ask without a pause.
-                time.sleep(pause_s(tries))
-            except Error as error:
-                now = time.monotonic()
-                if error.code == "DEADLINE_EXCEEDED":
-                    lost_at, tries = None, 0
-                elif error.code in AWAY and (lost_at is None or now - lost_at < _AWAY_PATIENCE_S):
-                    lost_at, tries = now if lost_at is None else lost_at, tries + 1
-                    time.sleep(pause_s(tries) if end is None else max(0.0, min(pause_s(tries), end - now)))
-                else:
-                    raise
+        row = frames.sweep_row(self._sweep(sweep))
+        told = None
+        for update, is_there in watched(self._calls, row["id"], end):  # By its id: what a name or "last" stands for may change.
+            if update is not None:
+                row = frames.sweep_row(update.sweep)
+                if on_update is not None and update != told:
+                    on_update({**row, **{name: getattr(update, name) for name in _RATES}, "seconds_left": update.seconds_left or None})
+                told = update
+                if update.finished:
+                    return row
             if end is not None and time.monotonic() >= end:
-                row = {} if told is None else frames.sweep_row(told.sweep)
-                how_far = f"{row['succeeded']} of {row['jobs']} jobs are done" if row else "the scheduler has not said how far it is"
-                raise error_of("DEADLINE_EXCEEDED", f"the time was up before sweep {sweep[:8]} was finished: {how_far}")
-            if lost_at is None:
+                break
+            if update is None and is_there:
                 self._check_that_somebody_works()
+        raise error_of("DEADLINE_EXCEEDED", f"the time was up before sweep '{row['name']}' was finished: {row['succeeded']} of {row['jobs']} jobs are done")
 
     # Everything else.
 

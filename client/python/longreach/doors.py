@@ -86,7 +86,7 @@ def _client(address: str, shown: Credentials, scheduler: EmbeddedScheduler | Non
 def _what_to_do(said: str) -> str:
     """By what gRPC has said of a connection that was not made."""
     if "CERTIFICATE_VERIFY_FAILED" in said:
-        return "what answers there has no certificate of the authority in ca, or not for this host: ca must be the file of that scheduler's authority"
+        return "what answers there has no certificate of the authority in ca: that must be the file of that scheduler's authority"
     if "closed" in said or "reset" in said:
         return "something takes connections there and ends them: a scheduler with TLS wants ca, and refuses a certificate that is of no authority of its own"
     return "'longreach-scheduler' starts one; connect('HOST:PORT') or LONGREACH_SCHEDULER names another, open_store(FILE) opens a store on this machine"

@@ -5,8 +5,8 @@ import re
 
 import pandas
 
-# Their keys are numbers, in whose order a plot has them. Settings are as their values are.
-_NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+# As keys of numbers are written; a system may be called 007.
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?(e[-+]?\d+)?")
 
 
 def keys_of(key: str) -> list:
