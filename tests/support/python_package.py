@@ -33,8 +33,8 @@ def longreach():
     folder = harness.pathlib.Path(made.name)
     pip("install", "--quiet", "--no-deps", "--no-index", "--target", folder / "site", build_wheel(folder))
     sys.path.insert(0, str(folder / "site"))
-    for name in [name for name in sys.modules if name == "longreach"]:
-        del sys.modules[name]  # The stubs' own, which is a folder's name only.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "longreach" and not name.startswith("longreach.v1")]:
+        del sys.modules[name]  # Of the stubs, whose folder is a package by its name only, or of one that is installed here.
     package = harness.importlib.import_module("longreach")
     package.kept = made
     return package
