@@ -9,7 +9,7 @@ import pytest
 
 import harness
 import security
-from harness import Scheduler, Worker, run_cli
+from harness import Worker, run_cli
 from python_package import longreach
 
 package = longreach()

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-import harness
 from harness import ROOT, Scheduler, Worker, run_cli
 from python_package import longreach
 

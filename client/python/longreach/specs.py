@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from google.protobuf.descriptor import FieldDescriptor
 
 from longreach import protocol
-from longreach.errors import Refused, refused
+from longreach.errors import refused
 
 # What a sweep file has beside the fields of a sweep, and the client of the command line alone understands.
 _ONLY_IN_FILES = {"parts": "parts are of sweep files: 'longreach submit FILE' reads them, or submit each part"}
@@ -127,7 +127,5 @@ def request_of(method, arguments: Mapping):
             raise refused(f"{method.path}: unknown field '{name}'{protocol.did_you_mean(name, fields)}; there are: {', '.join(fields) or 'none'}")
     try:
         return method.request(**arguments)
-    except Refused:
-        raise
     except (TypeError, ValueError) as error:
         raise refused(f"{method.path}: {error}") from None
