@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client/errors.h"
 #include "client/output/text.h"
@@ -93,15 +94,19 @@ std::optional<int64_t> WholeMeant(std::string_view text) {
   return static_cast<int64_t>(*number * unit);
 }
 
-// "0-2" and "range(3)", which other programs take.
+// "0-2", "0:3", "0:10:2" and "range(3)", which other programs take.
 bool IsForeignRange(std::string_view text) {
   if (text.starts_with("range(")) return true;
+  const auto are_integers = [](const std::vector<std::string>& parts) {
+    return parts.size() > 1 && std::ranges::all_of(parts, [](const std::string& part) { return ParseInteger(Trim(part)).has_value(); });
+  };
+  if (are_integers(Split(text, ':'))) return true;
   const size_t dash = text.find('-', 1);
   return dash != text.npos && ParseInteger(Trim(text.substr(0, dash))) && ParseInteger(Trim(text.substr(dash + 1)));
 }
 
 std::string HowWholeIsWritten(std::string_view text) {
-  if (IsForeignRange(text)) return "a range is written 0..2, with both its ends";
+  if (IsForeignRange(text)) return "a range is written 0..2, with both its ends, or 0..8:2, with a step";
   const std::optional<int64_t> meant = WholeMeant(text);
   return "whole numbers look like 2000000" + (meant ? fmt::format("; write {}", *meant) : std::string());
 }

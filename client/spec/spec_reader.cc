@@ -99,8 +99,7 @@ class Filler {
     if (several && !field.is_repeated() && grid_ != nullptr) return FillGrid(value, path, field, message);
     if (value.kind == YamlNode::Kind::kSequence && field.is_repeated()) {
       if (value.items.empty()) {
-        return tree_.ErrorAt(value.place, fmt::format("{}: a list without a value", path),
-                             path.starts_with("axes.") ? "give at least one value" : "leave the field out to get its default");
+        return tree_.ErrorAt(value.place, fmt::format("{}: a list without a value", path), HintOfNothing(path));
       }
       for (const int item : value.items) RETURN_IF_ERROR(FillScalar(tree_.node(item), path, field, message));
       return absl::OkStatus();
@@ -145,17 +144,23 @@ class Filler {
     return tree_.ErrorAt(value.place, fmt::format("{}: {}", path, text.message), text.hint);
   }
 
+  // What to do where nothing stands as a value. An axis has no default that it could be left to.
+  static std::string_view HintOfNothing(std::string_view path) {
+    return path.starts_with("axes.") ? "give at least one value" : "leave the field out to get its default";
+  }
+
   absl::Status CheckScalar(const YamlNode& value, const std::string& path) {
     RETURN_IF_ERROR(CountVisit(value));
     switch (value.kind) {
       case YamlNode::Kind::kScalar: break;
       case YamlNode::Kind::kNull:
-        return tree_.ErrorAt(value.place, fmt::format("{}: no value", path),
-                             "leave the field out to get its default");
+        return tree_.ErrorAt(value.place, fmt::format("{}: no value", path), HintOfNothing(path));
       case YamlNode::Kind::kSequence:
         return tree_.ErrorAt(value.place, fmt::format("{}: a list where one value belongs", path));
       case YamlNode::Kind::kMapping:
-        return tree_.ErrorAt(value.place, fmt::format("{}: fields where a value belongs", path));
+        // To YAML a ':' with a blank behind it makes a field.
+        return tree_.ErrorAt(value.place, fmt::format("{}: fields where a value belongs", path),
+                             path.ends_with("axes.encoding") ? "an encoding is written without a blank behind its ':', as in rope:randomized" : "");
     }
     return absl::OkStatus();
   }
@@ -261,6 +266,13 @@ absl::Status PutList(std::string_view text, const std::string& path, const Field
   GridField several{.path = path, .where = fmt::format("--set {}", path), .values = {}};
   RETURN_IF_ERROR(ParseValues(text, *at.field, *at.message, kMaxGridSystems, several.values));
   return PutIntoGrid(std::move(several), *at.field, *at.message, grid);
+}
+
+// A list may have the brackets that it has in a file: "[1, 2]" is "1, 2". A single text keeps them, as they may be part of it.
+std::string_view WithoutBrackets(std::string_view text, const FieldDescriptor& field) {
+  const bool is_text = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING && !field.is_repeated() && !IsList(text, field);
+  const std::string_view list = Trim(text);
+  return !is_text && list.size() >= 2 && list.front() == '[' && list.back() == ']' ? list.substr(1, list.size() - 2) : text;
 }
 
 // An axis goes by its bare name in --set alone.
@@ -373,7 +385,7 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides, SweepFile
                                                                     : "remove one of the two"));
     }
     ref->message->GetReflection()->ClearField(ref->message, ref->field);
-    const std::string_view text = std::string_view(argument).substr(equals + 1);
+    const std::string_view text = WithoutBrackets(std::string_view(argument).substr(equals + 1), *ref->field);
     const bool several = !ref->field->is_repeated() && IsList(text, *ref->field);
     const absl::Status status = several ? PutList(text, path, *ref, file.grid) : ParseIntoField(text, *ref->field, *ref->message);
     if (!status.ok()) return at(status);

@@ -159,7 +159,16 @@ namespace {
 // What is mostly behind the words of the parser.
 std::string_view HintOfBroken(std::string_view text, std::string_view words) {
   if (text.find('\t') != std::string_view::npos) return "there are tabs in this file; YAML is indented by spaces alone";
-  if (words == YAML::ErrorMsg::MAP_VALUE) return "a ':' is missing before this place, or a text that has ': ' in it stands without quotes";
+  if (words == YAML::ErrorMsg::MAP_VALUE) {
+    return "a ':' is missing before this place, a text that has ': ' in it stands without quotes, or this line is indented too far";
+  }
+  if (words == YAML::ErrorMsg::FLOW_END) return "this bracket closes none that is open before it: '[' goes with ']', and '{' with '}'";
+  if (words == YAML::ErrorMsg::END_OF_SEQ_FLOW) return "a '[' before this place is not closed";
+  if (words == YAML::ErrorMsg::END_OF_MAP_FLOW) return "a '{' before this place is not closed";
+  if (words == YAML::ErrorMsg::END_OF_MAP || words == YAML::ErrorMsg::END_OF_SEQ) {
+    return "this line is indented otherwise than those it belongs to, or something stands behind a closed bracket or quote";
+  }
+  if (words == YAML::ErrorMsg::UNKNOWN_TOKEN) return "a text that begins with this character needs quotes";
   return "";
 }
 

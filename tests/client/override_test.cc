@@ -122,7 +122,27 @@ TEST(OverrideTest, ANumberThatIsWrittenOtherwiseIsSaidAsItIsWrittenHere) {
   for (const char* unclear : {"many", "1.5", "k", "1e300", "inf", "nan", "_", "-"}) {
     EXPECT_THAT(OverrideRefusal({std::string("training.steps=") + unclear}), HasSubstr("\n  whole numbers look like 2000000\n")) << unclear;
   }
-  for (const char* range : {"0-2", "range(3)"}) EXPECT_THAT(OverrideRefusal({std::string("seed=") + range}), HasSubstr("a range is written 0..2")) << range;
+  for (const char* range : {"0-2", "0:3", "0:8:2", "-3-5", "range(3)"}) EXPECT_THAT(OverrideRefusal({std::string("seed=") + range}), HasSubstr("a range is written 0..2")) << range;
+}
+
+TEST(OverrideTest, AListMayHaveTheBracketsOfASweepFile) {
+  const auto read = [](const std::string& argument) {
+    SweepFile file;
+    const absl::Status status = ApplyOverrides({argument}, file);
+    EXPECT_TRUE(status.ok()) << argument << ": " << status;
+    return file;
+  };
+
+  EXPECT_THAT(read("seed=[0, 2..3]").spec.axes().seed(), ElementsAre(0u, 2u, 3u));
+  EXPECT_THAT(read("encoding=[rope,rope:randomized]").spec.axes().encoding(), ElementsAre("rope", "rope:randomized"));
+  EXPECT_EQ(read("model.layers=[2]").spec.model().layers(), 2);
+  const FieldGrid grid = read("model.layers=[2, 4]").grid;
+  ASSERT_EQ(grid.size(), 1u);
+  EXPECT_THAT(grid.front().values, ElementsAre("2", "4"));
+  EXPECT_THAT(OverrideRefusal({"seed=[]"}), HasSubstr("--set seed: a list without a value"));
+  EXPECT_THAT(OverrideRefusal({"seed=[0,1"}), HasSubstr("'[0' is not a whole number"));
+  // A single text is taken as it stands.
+  EXPECT_EQ(read("name=[x]").spec.name(), "[x]");
 }
 
 TEST(OverrideTest, SuggestsThePathThatWasMeant) {

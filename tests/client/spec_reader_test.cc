@@ -157,8 +157,10 @@ TEST(SpecReaderTest, RefusesValuesThatTheirFieldDoesNotAdmit) {
   EXPECT_THAT(Refusal("axes: {seed: [1, ' ']}"), HasSubstr("a list without a value"));
   EXPECT_THAT(Refusal("axes: {seed: '1,,2'}"), HasSubstr("an empty value in '1,,2'"));
   EXPECT_THAT(Refusal("axes: {seed: []}"), HasSubstr("axes.seed: a list without a value\n  give at least one value"));
-  EXPECT_THAT(Refusal("axes: {seed: }"), HasSubstr("axes.seed: no value"));
-  EXPECT_THAT(Refusal("axes: {seed: {a: 1}}"), HasSubstr("fields where a value belongs"));
+  EXPECT_THAT(Refusal("axes: {seed: }"), HasSubstr("axes.seed: no value\n  give at least one value"));
+  EXPECT_THAT(Refusal("training: {steps: }"), HasSubstr("training.steps: no value\n  leave the field out to get its default"));
+  EXPECT_THAT(Refusal("axes: {seed: {a: 1}}"), ::testing::EndsWith("fields where a value belongs\n"));
+  EXPECT_THAT(Refusal("axes: {encoding: [rope, rope: randomized]}"), HasSubstr("fields where a value belongs\n  an encoding is written without a blank behind its ':', as in rope:randomized"));
   EXPECT_THAT(Refusal("table: {title: [a, b]}"), HasSubstr("table.title: a list where one value belongs"));
   EXPECT_THAT(Refusal("table: {title_depends_on: seed}"), HasSubstr("sweep.yaml:1:27: table.title_depends_on: expected a list"));
   EXPECT_THAT(Refusal("table: {title_depends_on: [{a: 1}]}"), HasSubstr("table.title_depends_on: expected a text"));
@@ -193,6 +195,13 @@ TEST(SpecReaderTest, RefusesBrokenYamlWithItsPlace) {
   EXPECT_THAT(Refusal("name: 'x"), HasSubstr("not valid YAML"));
   EXPECT_THAT(Refusal("name: x\ntraining {steps: 5, lengths: 1..20}\n"), HasSubstr("a ':' is missing before this place"));
   EXPECT_THAT(Refusal("name: x: y\n"), HasSubstr("a text that has ': ' in it stands without quotes"));
+  EXPECT_THAT(Refusal("name: x\n experiment: noop\n"), HasSubstr("or this line is indented too far"));
+  EXPECT_THAT(Refusal("axes:\n  seed: 1\n task: echo\n"), HasSubstr("this line is indented otherwise than those it belongs to"));
+  EXPECT_THAT(Refusal("axes: {seed: 1} 2\n"), HasSubstr("something stands behind a closed bracket or quote"));
+  EXPECT_THAT(Refusal("axes: {seed: [1, 2}\n"), HasSubstr("this bracket closes none that is open before it"));
+  EXPECT_THAT(Refusal("axes: {seed: [1, 2\n"), HasSubstr("a '[' before this place is not closed"));
+  EXPECT_THAT(Refusal("axes: {seed: 1\n"), HasSubstr("a '{' before this place is not closed"));
+  EXPECT_THAT(Refusal("name: @x\n"), HasSubstr("a text that begins with this character needs quotes"));
   EXPECT_THAT(Refusal("name: \"\\\x1b\""), HasSubstr("unknown escape character: \\x1b"));
   EXPECT_THAT(Refusal("\tname: x\n"), HasSubstr("not valid YAML"));
   EXPECT_THAT(Refusal("a: *unknown\n"), HasSubstr("not valid YAML"));
