@@ -48,6 +48,9 @@ absl::Status PlotAxes::Check() const {
   std::vector<std::string> of_panels = axes;
   std::erase(of_panels, "length");  // No table is of one length of several.
   of_panels.emplace_back("none");
+  if (catalog::FindMetric(y) != nullptr) {
+    return UsageError(fmt::format("--y {}: of a heat map it is an axis, and what a figure shows is named by --metric", y), fmt::format("write --metric {} in its place", y));
+  }
   RETURN_IF_ERROR(CheckAxis("--x", x, y.empty() ? RightOfCurves() : axes));
   if (y.empty() && IsSettingPath(x) && !IsNumberSetting(x)) {
     return UsageError(fmt::format("--x {}: its values are no numbers, which curves are over", x), "make it --lines or --panels, or draw a heat map with --y");
@@ -58,7 +61,7 @@ absl::Status PlotAxes::Check() const {
   RETURN_IF_ERROR(CheckAxis("--panels", panels, of_panels));
   if (!y.empty() && !lines.empty()) return UsageError("--lines: a heat map has none", "leave out --lines or --y");
   if (IsScatter() && points.empty()) {
-    return UsageError(fmt::format("--x {}: one metric against another needs the axis whose values are the points", x), "--points head draws one for each attention head");
+    return UsageError(fmt::format("--x {}: one metric against another needs the axis whose values are the points", x), "--points seed draws one for each seed, --points head one for each attention head");
   }
   if (!IsScatter() && !points.empty()) return UsageError("--points: only with a metric as --x", "leave it out, or set --x to a metric");
   return absl::OkStatus();

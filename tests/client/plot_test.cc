@@ -379,6 +379,7 @@ TEST_F(PlotTest, RefusesWhatCannotBeDrawn) {
   refused({"--points", "head"}, "--points: only with a metric as --x");
   refused({"--x", "head_scale", "--points", "head", "--lines", "head"}, "--lines, --points and --panels are head, head and none: they must differ");
   refused({"--y", "depth", "--lines", "layer"}, "--lines: a heat map has none");
+  refused({"--x", "loss", "--y", "accuracy"}, "--y accuracy: of a heat map it is an axis, and what a figure shows is named by --metric\n  write --metric accuracy in its place");
   refused({"--y", "length"}, "--x, --y and --panels are length, length and none: they must differ");
   refused({"--lines", "encodng"}, "--lines: unknown value 'encodng'\n  did you mean 'encoding'?");
   refused({"--x", "seed", "--lines", "seed"}, "seed, seed and none: they must differ");
