@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 
 #include "client/absolute_path.h"
 #include "client/errors.h"
@@ -18,7 +21,9 @@ namespace {
 
 absl::Status Refused(const std::filesystem::path& path, int number) {
   if (number == EEXIST) {
-    return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a file {} already; it was left alone", Printable(path.string())),
+    std::error_code ignored;
+    const std::string_view what = std::filesystem::is_directory(path, ignored) ? "folder" : "file";
+    return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a {} {} already; it was left alone", what, Printable(path.string())),
                  "choose another name, or move it away");
   }
   return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot write {}: {}", Printable(path.string()), std::strerror(number)),

@@ -30,6 +30,13 @@ TEST(NewFileTest, IsNeverWrittenOverAnother) {
   EXPECT_EQ(Content(folder.path() / "a"), "one");
 }
 
+TEST(NewFileTest, WhatIsThereIsCalledWhatItIs) {
+  const TempFolder folder;
+  folder.Write("a", "one");
+  EXPECT_THAT(std::string(CheckNewFile(folder.path() / "a").message()), ::testing::HasSubstr("there is a file " + (folder.path() / "a").string() + " already"));
+  EXPECT_THAT(std::string(CheckNewFile(folder.path()).message()), ::testing::HasSubstr("there is a folder " + folder.path().string() + " already"));
+}
+
 TEST(NewFileTest, AFolderThatIsNotThereIsSaidToBeMade) {
   const TempFolder folder;
   const absl::Status status = WriteNewFile(folder.path() / "none" / "a", "one");
