@@ -142,9 +142,9 @@ void SayIfNameIsTaken(Session& session, Connection& connection, const v1::Submit
   const auto others = std::ranges::count_if(all->sweeps(), [&](const v1::Sweep& other) { return other.name() == sweep.name() && other.id() != sweep.id(); });
   if (others == 0) return;
   const std::string name = Printable(sweep.name());
-  session.Say(fmt::format("{} called '{}' {} there before, so that name alone is none of them now: this one is {}, or 'last'; with '--set name=OTHER' in the same command "
-                          "its jobs, which are trained once, are a sweep of that name, too",
-                          Count(others, "sweep"), name, others == 1 ? "was" : "were", ShortId(sweep.id())));
+  session.Say(fmt::format("{} called '{}' too, so other commands need an id in place of the name: this one is {}, or 'last'; the same command with "
+                          "'--set name=OTHER' makes a sweep of that name of the same jobs, which are trained once",
+                          others == 1 ? "another sweep is" : fmt::format("{} other sweeps are", others), name, ShortId(sweep.id())));
 }
 
 void SayOfTestLengths(Session& session, const v1::SweepSpec& sweep) {

@@ -26,7 +26,7 @@ int64_t OpenJobs(const v1::Sweep& sweep);
 // What the scheduler would do with it; nothing is changed.
 absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const SweepFile& file);
 
-// Of a sweep that is new under a name that others have: that the name alone stands for none of them now, and what to do.
+// Of a sweep that is new under a name that others have: that the name no longer says which one is meant, and what to do.
 void SayIfNameIsTaken(Session& session, Connection& connection, const v1::SubmitSweepResponse& submitted);
 
 // What nobody would see in the values of a sweep. That tests are of lengths that are trained on, where they are meant to be beyond these: of the kind

@@ -17,16 +17,19 @@ TEST_F(SweepCallsTest, ASecondSweepOfANameIsTold) {
   before.set_id(std::string(64, '1'));
   before.set_name("other");
   scheduler_.other_sweeps = {before};
-  for (const char* command : {"submit", "run"}) EXPECT_THAT(Run({command, "table-b1"}).err, Not(HasSubstr("there before"))) << command;
+  for (const char* command : {"submit", "run"}) EXPECT_THAT(Run({command, "table-b1"}).err, Not(HasSubstr("called 'table-b1' too"))) << command;
 
   scheduler_.other_sweeps[0].set_name("table-b1");
 
   for (const char* command : {"submit", "run"}) {
-    EXPECT_THAT(Run({command, "table-b1"}).err, HasSubstr("1 sweep called 'table-b1' was there before, so that name alone is none of them now: this one is aaaaaaaa, or 'last'; "
-                                                          "with '--set name=OTHER'"))
+    EXPECT_THAT(Run({command, "table-b1"}).err, HasSubstr("another sweep is called 'table-b1' too, so other commands need an id in place of the name: this one is aaaaaaaa, or 'last'; "
+                                                          "the same command with '--set name=OTHER'"))
         << command;
   }
   EXPECT_EQ(Run({"submit", "table-b1", "-q"}).err, "");
+  scheduler_.other_sweeps.push_back(scheduler_.other_sweeps[0]);
+  scheduler_.other_sweeps[1].set_id(std::string(64, '2'));
+  EXPECT_THAT(Run({"submit", "table-b1"}).err, HasSubstr("2 other sweeps are called 'table-b1' too"));
 }
 
 TEST_F(SweepCallsTest, ThatJobsWouldBeDoneWithOtherTestsIsTold) {
