@@ -91,7 +91,7 @@ std::string LeftOver(std::string_view words) {
     const bool is_option = word.size() > 1 && word[0] == '-' && !ParseDouble(word);
     if (is_option) return Text("unknown option '", word.substr(0, word.find('=')), "'");
   }
-  return Text("there is no place for: ", words);
+  return Text("not expected here: ", words);
 }
 
 std::optional<std::string> OfWords(const std::string& message) {

@@ -127,7 +127,7 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"watch", "nope-tinyllama"}, "'nope-tinyllama' stands for several sweeps; name one of nope-");
   refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, axes, data, fields, values");
   refused({"status", "a", "b"}, "b");
-  refused({"plan", "quickstart", "training.steps=5"}, "there is no place for: training.steps=5\n  '--set training.steps=5' replaces a field; 'longreach plan --help'");
+  refused({"plan", "quickstart", "training.steps=5"}, "not expected here: training.steps=5\n  '--set training.steps=5' replaces a field; 'longreach plan --help'");
   refused({"jobs", "last", "--limit", "3x"}, "--limit: '3x' is not a whole number from 0 to 2147483647");
   refused({"jobs", "last", "--limit", "-1"}, "'-1' is not a whole number from 0");
   refused({"run", "quickstart", "--checkpoint-every-s", "nan"}, "'nan' is not a number of seconds above 0");

@@ -36,8 +36,8 @@ TEST(OptionHintsTest, ALongOptionWithOneHyphenIsKnown) {
 
 TEST(OptionHintsTest, AFieldAndItsValueInTwoWordsAreAnsweredWithOne) {
   ExpectRefusedAsUsage({"plan", "quickstart", "--set", "seed=3", "--set", "training.steps", "5"},
-                       "there is no place for: 5\n  '--set training.steps=5' replaces a field; 'longreach plan --help'");
-  ExpectRefusedAsUsage({"plan", "quickstart", "--set", "training.steps=4", "5"}, "there is no place for: 5\n  'longreach plan --help'");
+                       "not expected here: 5\n  '--set training.steps=5' replaces a field; 'longreach plan --help'");
+  ExpectRefusedAsUsage({"plan", "quickstart", "--set", "training.steps=4", "5"}, "not expected here: 5\n  'longreach plan --help'");
 }
 
 TEST(OptionHintsTest, AnOptionOfOtherCommandsIsSaidToBeTheirs) {
@@ -47,8 +47,8 @@ TEST(OptionHintsTest, AnOptionOfOtherCommandsIsSaidToBeTheirs) {
 }
 
 TEST(OptionHintsTest, AStoreThatIsNamedByItsFileAloneIsAnsweredWithStore) {
-  ExpectRefusedAsUsage({"store", "check", "b1.db"}, "there is no place for: b1.db\n  '--store b1.db' names a store; 'longreach store check --help'");
-  ExpectRefusedAsUsage({"pause", "last", "x=1"}, "there is no place for: x=1\n  'longreach pause --help'");
+  ExpectRefusedAsUsage({"store", "check", "b1.db"}, "not expected here: b1.db\n  '--store b1.db' names a store; 'longreach store check --help'");
+  ExpectRefusedAsUsage({"pause", "last", "x=1"}, "not expected here: x=1\n  'longreach pause --help'");
 }
 
 }  // namespace

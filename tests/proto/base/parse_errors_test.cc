@@ -14,8 +14,8 @@ TEST(ParseErrorsTest, WhatTheParserRefusesIsToldLikeAllElse) {
   EXPECT_EQ(WordsOfParser("--threads: At Most 1 required but received 2"), "--threads: given more than once");
   EXPECT_EQ(WordsOfParser("--threads: 1 required N:INT in [1 - 4096] missing"), "--threads: its value is missing (N:INT)");
   EXPECT_EQ(WordsOfParser("--engine: 1 required NAME missing"), "--engine: its value is missing (NAME)");
-  EXPECT_EQ(WordsOfParser("The following argument was not expected: {b}"), "there is no place for: {b}");
-  EXPECT_EQ(WordsOfParser("The following arguments were not expected: c b"), "there is no place for: c b");
+  EXPECT_EQ(WordsOfParser("The following argument was not expected: {b}"), "not expected here: {b}");
+  EXPECT_EQ(WordsOfParser("The following arguments were not expected: c b"), "not expected here: c b");
   EXPECT_EQ(WordsOfParser("INI was not able to parse listn"), "listn: no option has this name, in the file that --config names");
 }
 
@@ -47,7 +47,7 @@ TEST(ParseErrorsTest, WhatIsNoNumberIsNotSaidToBeOutOfBounds) {
 TEST(ParseErrorsTest, AnOptionThatThereIsNotIsNamedWithoutItsValue) {
   EXPECT_EQ(WordsOfParser("The following arguments were not expected: localhost:1 --schedular"), "unknown option '--schedular'");
   EXPECT_EQ(WordsOfParser("The following argument was not expected: --listn=localhost:1"), "unknown option '--listn'");
-  EXPECT_EQ(WordsOfParser("The following argument was not expected: -5"), "there is no place for: -5") << "a number is none";
+  EXPECT_EQ(WordsOfParser("The following argument was not expected: -5"), "not expected here: -5") << "a number is none";
 }
 
 TEST(ParseErrorsTest, AChoiceAUnitAFileAndACommandAreToldInPlainWords) {
