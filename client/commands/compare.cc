@@ -35,10 +35,10 @@ class Compare final : public Command {
     return {.group = kGroupLook,
             .summary = "Compare two sweeps, or two encodings or settings of one, job by job: by how much they differ, and how sure that is",
             .details =
-                "Jobs of the same system, task, encoding, learning rate and seed are a pair; where each sweep has one value of such an\n"
-                "axis, and another one, that is what is compared, and need not be the same. A sweep of one encoding, or of one system or\n"
-                "none, is also a baseline for one of several others. With --between the pairs are of one sweep and differ in that axis\n"
-                "alone; two systems in each axis, too, of which either has one value. A row is the mean over the pairs of a task and\n"
+                "Two jobs of the same system, task, encoding, learning rate and seed are a pair. Where each sweep has a single value of such an\n"
+                "axis, and not the same one, that axis is what is compared. A sweep of one encoding, or of one system or none, is also a\n"
+                "baseline for a sweep of several. With --between the pairs are of one sweep and differ in that axis alone; those of two\n"
+                "systems also in each axis of which both have a single value. A row is the mean over the pairs of a task and\n"
                 "encoding, or of what --by names: of the first, of the second, second minus first, and the interval that has the true mean\n"
                 "of the differences in 95 of 100 cases, by Student's distribution. All that a row has of one seed is one draw, of the mean of its\n"
                 "differences, and counts once: it begins with the same weights, and may share jobs of a baseline. Of one seed alone tasks are draws.\n"
