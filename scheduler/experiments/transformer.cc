@@ -87,7 +87,8 @@ void CheckTraining(const v1::Training& training, Checks& checks) {
   checks.Range("training.batch_size", training.batch_size(), 1, kMaxSize);
   CheckLengths("training.lengths", training.lengths(), kMaxTrainingLengths, checks);
   if (!IsAboveZeroInFloat32(training.clip_norm())) {
-    checks.Refuse(fmt::format("training.clip_norm: {} is not a finite number above 0 in float32", ShortestNumber(training.clip_norm())));
+    checks.Refuse(fmt::format("training.clip_norm: {} is not a finite number above 0 in float32\n  to clip nothing, set a norm that no gradient has, such as 1e30",
+                              ShortestNumber(training.clip_norm())));
   }
 }
 

@@ -58,7 +58,8 @@ TEST(AlgorithmicTest, RefusesNumbersThatMakeNoSense) {
   EXPECT_EQ(refused([](auto& s) { s.mutable_training()->set_batch_size(0); }), "training.batch_size: 0 is below 1");
   EXPECT_EQ(refused([](auto& s) { s.mutable_training()->set_steps(-1); }), "training.steps: -1 is below 0");
   EXPECT_EQ(refused([](auto& s) { s.mutable_training()->add_lengths(0); }), "training.lengths: 0 is below 1");
-  EXPECT_THAT(refused([](auto& s) { s.mutable_training()->set_clip_norm(0); }), HasSubstr("training.clip_norm: 0"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_training()->set_clip_norm(0); }),
+              HasSubstr("training.clip_norm: 0 is not a finite number above 0 in float32\n  to clip nothing, set a norm that no gradient has, such as 1e30"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_dropout(1); }), HasSubstr("model.dropout: 1 is not in [0, 1)"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_dropout(std::numeric_limits<double>::quiet_NaN()); }), HasSubstr("nan is not in"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_heads(7); }), HasSubstr("model.heads: 7 does not divide model.embedding_dim, 64"));
