@@ -356,11 +356,18 @@ absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path, const std
     if (const std::string file = FileMeant(preset_or_path, folder); !file.empty()) {
       hint = fmt::format("there is a file {0} here: to read it, write '{0}'", Printable(file));
     }
+    if (preset_or_path == "-") hint = "to read a sweep file from standard input, write /dev/stdin";
     return Error(absl::StatusCode::kNotFound,
                  fmt::format("there is no preset '{}'", Printable(preset_or_path)), hint);
   }
-  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(preset_or_path));
-  ASSIGN_OR_RETURN(SweepFile file, ReadSweepFile(text, preset_or_path));
+  const absl::StatusOr<std::string> text = ReadWholeFile(preset_or_path);
+  if (absl::IsNotFound(text.status())) {
+    if (const std::string meant = FileMeant(preset_or_path, {}); !meant.empty()) {
+      return Error(absl::StatusCode::kNotFound, SplitError(text.status()).message, fmt::format("there is a file {0}: to read it, write '{0}'", Printable(meant)));
+    }
+  }
+  RETURN_IF_ERROR(text.status());
+  ASSIGN_OR_RETURN(SweepFile file, ReadSweepFile(*text, preset_or_path));
   if (file.spec.name().empty()) file.spec.set_name(NameFromPath(preset_or_path));
   return file;
 }

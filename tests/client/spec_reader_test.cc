@@ -305,6 +305,10 @@ TEST(LoadSweepTest, AFileIsReadByItsWholeNameOrPath) {
   EXPECT_THAT(refusal("other"), HasSubstr("write 'other.yml'"));
   EXPECT_THAT(refusal("bare"), HasSubstr("there is a file ./bare here: to read it, write './bare'"));
   EXPECT_THAT(refusal("neither"), Not(HasSubstr("there is a file")));
+  const std::string path = (folder.path() / "mine").string();
+  EXPECT_EQ(refusal(path), "error: cannot read sweep file '" + path + "': No such file or directory\n  there is a file " + path + ".yaml: to read it, write '" + path + ".yaml'\n");
+  EXPECT_THAT(refusal((folder.path() / "neither").string()), HasSubstr("name a file, or a preset"));
+  EXPECT_THAT(refusal("-"), HasSubstr("to read a sweep file from standard input, write /dev/stdin"));
   EXPECT_TRUE(LoadSweep("table-b1", folder.path()).ok()) << "a preset is there by its name";
 }
 
