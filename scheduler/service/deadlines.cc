@@ -51,6 +51,16 @@ Engine::Gathered Engine::TakeGathered(SteadyTime now, Memory& memory) const {
   return gathered;
 }
 
+void Engine::TakeSilent(SteadyTime now, Memory& memory, Gathered& gathered) const {
+  for (const std::string& id : memory.silences.Due(now)) {
+    if (gathered.seen.size() >= kSeenAtOnce) return;  // ForgetSilent() asks for the others.
+    WorkerMemory& worker = memory.workers[id];
+    if (!std::exchange(worker.unwritten, false)) continue;
+    worker.written_at = now;
+    gathered.seen[id] = worker.seen_at;
+  }
+}
+
 Engine::Gathered Engine::OfFinished(const v1::SynchronizeRequest& request, const Memory& memory) const {
   Gathered ending;
   for (const v1::AttemptReport& report : request.finished()) {
@@ -163,6 +173,7 @@ absl::Status Engine::WriteDue(sql::Transaction& tx, SteadyTime now, DueWork& wor
     auto memory = memory_.Lock();
     lost = TakeLost(now, *memory);
     if (memory->write_at && *memory->write_at <= now) work.gathered = TakeGathered(now, *memory);
+    TakeSilent(now, *memory, work.gathered);
     if (const std::vector<int64_t> due = memory->unfinished.Due(now); !due.empty()) {
       // One to its end before another: expanding a large sweep takes longer than a slice of it.
       const bool same = going_on_ && std::ranges::find(due, going_on_->first) != due.end();

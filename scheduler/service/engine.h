@@ -280,6 +280,9 @@ class Engine {
     std::map<int64_t, std::pair<int, std::vector<v1::ProgressPoint>>> attempts;
   };
   Gathered TakeGathered(SteadyTime now, Memory& memory) const;
+  // Adds when those were last heard of that become silent now: the board is about to forget it, and the store has a time of up to a minute
+  // before, by which people would be told it, and a lost attempt's cost counted.
+  void TakeSilent(SteadyTime now, Memory& memory, Gathered& gathered) const;
   // The same of attempts that a call reports as finished: after that nobody would write it. A copy, as the event may fail.
   Gathered OfFinished(const v1::SynchronizeRequest& request, const Memory& memory) const;
   void PutBack(Gathered gathered, Memory& memory) const;

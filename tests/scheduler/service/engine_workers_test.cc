@@ -42,6 +42,24 @@ TEST_F(EngineWorkersTest, AnIdleWorkersLastCallIsShownThoughItIsNotWrittenYet) {
   EXPECT_LT(SeenInStore("idle"), first + seconds(30)) << "written once a minute";
 }
 
+TEST_F(EngineWorkersTest, WhenASilentWorkerWasLastHeardOfIsInTheStoreOnceItIsGone) {
+  TestWorker worker = Worker("silent");
+  worker.Sync();
+  for (int call = 0; call < 6; ++call) {
+    Advance(seconds(5));
+    worker.Sync();
+  }
+  const WallTime last = clock_.Wall();
+  ASSERT_LT(SeenInStore("silent"), last);
+
+  Advance(seconds(15));
+
+  const v1::WorkerInfo gone = Listed().at("silent");
+  EXPECT_EQ(gone.state(), "gone");
+  EXPECT_EQ(FromTimestamp(gone.seen_at()), last);
+  EXPECT_EQ(gone.reason(), "last heard of at " + ReadableTime(last));
+}
+
 TEST_F(EngineWorkersTest, TheEndWritesWhenEachWorkerLastCalled) {
   TestWorker worker = Worker("idle");
   worker.Sync();
