@@ -60,7 +60,8 @@ std::vector<std::string> SettingPathsNear(std::string_view path) {
 std::vector<std::string> AxesMeant(std::string_view word, const std::vector<std::string>& axes) {
   std::vector<std::string> words = axes;
   for (const std::string& path : SettingPaths()) words.push_back(LastWordOf(path));
-  const std::string closest = ClosestWord(word, words);
+  std::string closest = ClosestWord(word, words);
+  if (closest.empty()) closest = ClosestWord(word, axes);  // "lr" is short for learning_rate, but for learned_rows too.
   if (closest.empty() || std::ranges::find(axes, closest) != axes.end()) return closest.empty() ? std::vector<std::string>() : std::vector{closest};
   std::vector<std::string> meant = SettingPaths();
   std::erase_if(meant, [&closest](const std::string& path) { return LastWordOf(path) != closest; });

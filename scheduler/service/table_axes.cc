@@ -44,11 +44,11 @@ std::string_view ShortNameOf(std::string_view path) {
 
 bool IsOfValues(std::string_view axis) { return axis == "length" || catalog::FindSliceAxis(axis) != nullptr; }
 
-absl::Status CheckAxis(std::string_view field, std::string_view what, const std::string& axis, const std::vector<std::string>& known) {
+absl::Status CheckAxis(std::string_view field, const std::string& axis, const std::vector<std::string>& known) {
   if (IsSettingPath(axis) || std::ranges::find(known, axis) != known.end()) return absl::OkStatus();
   if (axis.find('.') != std::string::npos) return RefuseWord(field, "setting", axis, SettingPathsNear(axis));
   const std::vector<std::string> meant = AxesMeant(axis, known);
-  return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}known are {}, or a setting by its path, as model.layers", field, what, axis,
+  return absl::InvalidArgumentError(fmt::format("{}: unknown axis '{}'\n  {}known are {}, or a setting by its path, as model.layers", field, axis,
                                                 meant.empty() ? "" : fmt::format("did you mean '{}'? ", Join(meant, "' or '")), Join(known, ", ")));
 }
 

@@ -42,8 +42,8 @@ struct TableJob {
   const SettingValues* settings = nullptr;
 };
 
-// INVALID_ARGUMENT unless it is one of `known`, of catalog::TableAxes(), or a setting's path; `what` is what the field holds.
-absl::Status CheckAxis(std::string_view field, std::string_view what, const std::string& axis, const std::vector<std::string>& known);
+// INVALID_ARGUMENT unless it is one of `known`, of catalog::TableAxes(), or a setting's path.
+absl::Status CheckAxis(std::string_view field, const std::string& axis, const std::vector<std::string>& known);
 
 // Of the values of a job rather than of the job: lengths and slices.
 bool IsOfValues(std::string_view axis);

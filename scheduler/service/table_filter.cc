@@ -31,7 +31,7 @@ absl::StatusOr<TableFilter> TableFilter::Of(const std::string& text, std::string
     return absl::InvalidArgumentError(fmt::format("{}: '{}' is not AXIS=VALUE; write task=even_pairs or seed=0,1", field, text));
   }
   TableFilter filter(field, text.substr(0, equals));
-  RETURN_IF_ERROR(CheckAxis(field, "axis", filter.axis(), catalog::TableAxes()));
+  RETURN_IF_ERROR(CheckAxis(field, filter.axis(), catalog::TableAxes()));
   if (const absl::Status added = filter.choice_.Add(std::string_view(text).substr(equals + 1)); !added.ok()) {
     return absl::InvalidArgumentError(fmt::format("{}: {}", field, std::string(added.message())));
   }

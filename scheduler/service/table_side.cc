@@ -17,7 +17,7 @@ absl::StatusOr<TableSide> TableSide::Of(std::string_view field, const std::strin
   TableSide side;
   for (const std::string& axis : AxesIn(axes)) {
     if (axis.empty()) return absl::InvalidArgumentError(fmt::format("{}: '{}' lacks an axis beside a ','; write task,system", field, axes));
-    RETURN_IF_ERROR(CheckAxis(field, "column", axis, catalog::TableAxes()));
+    RETURN_IF_ERROR(CheckAxis(field, axis, catalog::TableAxes()));
     if (side.Has(axis)) return absl::InvalidArgumentError(fmt::format("{}: '{}' is there twice; name each axis once", field, axis));
     side.axes_.push_back(axis);
   }

@@ -43,7 +43,7 @@ TEST(FieldPlacesTest, ARefusalOfAFieldBeginsWithItsPlace) {
   EXPECT_EQ(Told("training.steps: 5 is wrong\n  set another"), "sweep.yaml:4:10: training.steps: 5 is wrong\nset another");
   EXPECT_EQ(Told("axes.seed: '0' is there twice"), "sweep.yaml:2:9: axes.seed: '0' is there twice");
   EXPECT_EQ(Told("model: sizes do not fit"), "sweep.yaml:5:1: model: sizes do not fit");
-  EXPECT_EQ(Told("table.rows: unknown column 'tsk'"), "sweep.yaml:14:15: table.rows: unknown column 'tsk'");
+  EXPECT_EQ(Told("table.rows: unknown axis 'tsk'"), "sweep.yaml:14:15: table.rows: unknown axis 'tsk'");
 }
 
 TEST(FieldPlacesTest, ElementsOfListsGoByTheirNames) {

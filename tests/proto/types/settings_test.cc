@@ -62,6 +62,7 @@ TEST(SettingsTest, AWordMayMeanAnAxisOrThePathsThatItEnds) {
   EXPECT_THAT(AxesMeant("dropout", axes), ElementsAre("evaluation.dropout", "model.dropout"));
   EXPECT_THAT(AxesMeant("sed", axes), ElementsAre("seed")) << "not evaluation.seed";
   EXPECT_THAT(AxesMeant("encodng", axes), ElementsAre("encoding"));
+  EXPECT_THAT(AxesMeant("lr", {"learning_rate", "seed"}), ElementsAre("learning_rate")) << "not model.learned_rows";
   EXPECT_THAT(AxesMeant("", axes), IsEmpty());
   EXPECT_THAT(AxesMeant("quite something else", axes), IsEmpty());
 }

@@ -69,7 +69,7 @@ TEST_F(EngineSubmissionTest, WhatCannotBePrintedIsNotTrained) {
     request.set_dry_run(dry_run);
     const absl::Status refused = engine_->SubmitSweep(request, *store_).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(refused.message(), HasSubstr("table.rows: unknown column 'taks'"));
+    EXPECT_THAT(refused.message(), HasSubstr("table.rows: unknown axis 'taks'"));
   }
   EXPECT_FALSE(store::FindSweep(store_->writer_connection(), experiments::Expansion::Of(request.spec())->id().value)->has_value());
 

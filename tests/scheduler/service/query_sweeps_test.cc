@@ -106,7 +106,7 @@ TEST_F(QuerySweepsTest, ATableThatCannotBeReadIsPassedOverAndSaidToBeSo) {
       {"\xff\xfe", "it is damaged"},
       {R"({"rows":"seed","colour":"red"})", "or has what this version does not know"},
       {R"({"title":")" + std::string(1 << 20, 'x') + R"("})", "it is damaged"},
-      {R"({"rows":"taks"})", "table.rows: unknown column 'taks'"},
+      {R"({"rows":"taks"})", "table.rows: unknown axis 'taks'"},
       {R"({"metric":"of_a_newer_version"})", "table.metric: unknown metric 'of_a_newer_version'"}};
   for (const auto& [text, why] : kept) {
     Write([&made, &table = text](sql::Transaction& tx) { return store::SetSweepTable(tx, made.num, table); });

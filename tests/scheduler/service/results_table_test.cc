@@ -459,7 +459,7 @@ TEST(ResultsTableTest, RefusesWhatItDoesNotKnowAndSaysWhatIsMeant) {
     const char* says;
   };
   const Case cases[] = {
-      {[](v1::TableSpec& s) { s.set_rows("taks"); }, "table.rows: unknown column 'taks'\n  did you mean 'task'?"},
+      {[](v1::TableSpec& s) { s.set_rows("taks"); }, "table.rows: unknown axis 'taks'\n  did you mean 'task'?"},
       {[](v1::TableSpec& s) { s.set_columns("encodings"); }, "did you mean 'encoding'?"},
       {[](v1::TableSpec& s) { s.set_metric("acuracy"); }, "table.metric: unknown metric 'acuracy'\n  did you mean 'accuracy'?"},
       {[](v1::TableSpec& s) { s.set_aggregate("maximum"); }, "known are max, min, mean, median"},

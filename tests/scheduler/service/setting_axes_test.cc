@@ -143,7 +143,7 @@ TEST_F(SettingAxesTest, LabelsTellSettingsFromEachOtherAndFromAxes) {
 TEST_F(SettingAxesTest, AWordIsTakenForThePathThatItEnds) {
   AddSweep(SmallSweep("s"));
   const auto message = [](const absl::StatusOr<v1::Table>& table) { return std::string(table.status().message()); };
-  EXPECT_THAT(message(Table("layers", "task")), HasSubstr("table.rows: unknown column 'layers'\n  did you mean 'model.layers'? known are "));
+  EXPECT_THAT(message(Table("layers", "task")), HasSubstr("table.rows: unknown axis 'layers'\n  did you mean 'model.layers'? known are "));
   EXPECT_THAT(message(Table("layers", "task")), HasSubstr(", or a setting by its path, as model.layers"));
   EXPECT_THAT(message(Table("system", "task", {"=1"})), HasSubstr("table.only: unknown axis ''"));
   EXPECT_THAT(message(Table("system", "task", {"layers=1"})), HasSubstr("did you mean 'model.layers'?"));

@@ -144,7 +144,7 @@ TEST(TableSideTest, PublishedValuesStandBesideTheSameOfSeveralAxes) {
 TEST(TableSideTest, RefusesAnAxisTwiceAndOneThatIsUnknownOrMissing) {
   for (const auto& [rows, columns, says] : {std::tuple("task,task", "encoding", "table.rows: 'task' is there twice; name each axis once"),
                                             std::tuple("task,system", "encoding,task", "table.columns: rows and columns are both 'task'"),
-                                            std::tuple("task,sytem", "encoding", "table.rows: unknown column 'sytem'\n  did you mean 'system'?"),
+                                            std::tuple("task,sytem", "encoding", "table.rows: unknown axis 'sytem'\n  did you mean 'system'?"),
                                             std::tuple("task", "encoding,", "table.columns: 'encoding,' lacks an axis beside a ','")}) {
     const absl::Status status = ResultsTable::Of(By(rows, columns), "accuracy").status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << says;
