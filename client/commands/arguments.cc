@@ -124,6 +124,9 @@ absl::Status CheckMetric(const std::string& metric) {
 }  // namespace
 
 absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate, bool by_step) {
+  if (aggregate == "avg" || aggregate == "average") {
+    return UsageError(fmt::format("--aggregate: unknown value '{}'", aggregate), fmt::format("did you mean 'mean'? there are: {}", Join(catalog::Aggregates(), ", ")));
+  }
   RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate, catalog::Aggregates()));
   if (by_step && !metric.empty() && metric != kTrainingLoss) {
     return UsageError(fmt::format("--metric {}: tests come after training, and have no steps; losses of training alone do", Printable(metric)),

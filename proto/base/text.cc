@@ -95,6 +95,11 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return before[b.size()];
 }
 
+bool AreOneButForCase(std::string_view a, std::string_view b) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, small, small);
+}
+
 // "lr" of "learning_rate", "bs" of "training.batch_size".
 std::string InitialsOf(std::string_view name) {
   std::string initials;
@@ -129,6 +134,8 @@ std::string WordInFull(std::string_view word, const std::vector<std::string>& kn
 
 std::string ClosestWord(std::string_view word, const std::vector<std::string>& known) {
   if (word.empty() || word.size() > 200) return "";
+  const auto same = std::ranges::find_if(known, [word](const std::string& candidate) { return AreOneButForCase(word, candidate); });
+  if (same != known.end()) return *same;
   std::string closest;
   size_t smallest = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {

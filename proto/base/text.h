@@ -39,8 +39,8 @@ std::optional<double> ParseDouble(std::string_view text);
 bool IsBeyondInteger(std::string_view text);
 bool IsBeyondDouble(std::string_view text);
 
-// The word in `known` nearest to `word` in edit distance, if it is near enough to be a typo (of several, one that begins with `word`); else
-// the only one that it is short for ("lr", "parity"); else "".
+// The word in `known` that `word` is but for capitals; else the nearest one in edit distance, if it is near enough to be a typo (of several,
+// one that begins with `word`); else the only one that it is short for ("lr", "parity"); else "".
 std::string ClosestWord(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace longreach

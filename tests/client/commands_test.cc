@@ -145,6 +145,10 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"wait", "last", "--timeout", "soon"}, "--timeout: 'soon' is not a duration");
   refused({"wait", "last", "--timeout", "-1"}, "is not a duration");
   refused({"results", "last", "--rows", "tsk"}, "--rows: unknown value 'tsk'\n  did you mean 'task'?");
+  refused({"results", "last", "--rows", "lr"}, "--rows: unknown value 'lr'\n  did you mean 'learning_rate'?");
+  refused({"results", "last", "--aggregate", "avg"}, "--aggregate: unknown value 'avg'\n  did you mean 'mean'? there are: max, min, mean, median");
+  refused({"jobs", "last", "--state", "failed,done"}, "--state: unknown value 'done'\n  did you mean 'succeeded'? there are: waiting, ");
+  refused({"jobs", "last", "--state", "RUNNING"}, "--state: unknown value 'RUNNING'\n  did you mean 'running'?");
   refused({"results", "last", "--rows", "task", "--columns", "task"}, "both 'task'");
   refused({"results", "last", "--rows", "seed,task", "--columns", "encoding,task"}, "--rows and --columns are both 'task'");
   refused({"results", "last", "--rows", "task,seed,task"}, "--rows names 'task' twice");

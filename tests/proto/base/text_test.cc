@@ -18,6 +18,12 @@ TEST(ClosestWordTest, OfWordsAsNearOneThatGoesOnAsTheWordBeganComesFirst) {
   EXPECT_EQ(ClosestWord("table-b", {"table-1", "table-2"}), "table-1") << "else the first";
 }
 
+TEST(ClosestWordTest, CapitalsMakeNoOtherWord) {
+  EXPECT_EQ(ClosestWord("RUNNING", {"queued", "running"}), "running");
+  EXPECT_EQ(ClosestWord("table-B1", {"table-1", "Table-b1"}), "Table-b1") << "rather than one that is as near";
+  EXPECT_EQ(ClosestWord("LAYERS", {"heads"}), "");
+}
+
 TEST(ClosestWordTest, NobodyKnowsWhatNothingWasMeantFor) {
   EXPECT_EQ(ClosestWord("", {"js", "laptop"}), "");
   EXPECT_EQ(ClosestWord("", {"laptop"}), "");
