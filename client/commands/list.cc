@@ -166,11 +166,11 @@ class List final : public Command {
         .group = kGroupLook,
         .summary = "List what there is: tasks, encodings, presets, metrics, axes, data, fields and values of a sweep",
         .details =
-            "Data sets and the values of a sweep are known to the scheduler; everything else is part of this program and needs\n"
-            "none. Paths of settings (model.layers) are axes as well. Defaults of fields\n"
-            "are those of the experiment kind 'algorithmic', of fields that one kind alone has its own; docs/models.md has more.\n"
-            "CHANCE % of a task is the accuracy of guessing each output token that counts, all of them as likely. Where some are the\n"
-            "answer more often than others, guessing these gets more: nearly 50 in stack_manipulation and the two binary ones.",
+            "'data' and 'values' ask the scheduler; everything else is part of this program and needs none. Paths of settings\n"
+            "(model.layers) are axes as well. Defaults of fields are those of the experiment kind 'algorithmic'; a field that only\n"
+            "one kind has shows that kind's default. docs/models.md has more.\n"
+            "CHANCE % of a task is the accuracy of guessing each output token that counts, with every token equally likely. Where some\n"
+            "are the answer more often than others, guessing these gets more: nearly 50 in stack_manipulation and the two binary ones.",
         .examples = "longreach list tasks\nlongreach list presets\nlongreach list encodings -o json\nlongreach list fields training\nlongreach list values last",
         .more_formats = kAllFormats};
   }
