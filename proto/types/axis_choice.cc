@@ -19,6 +19,22 @@ absl::Status RefuseLength(const std::string& word) {
   return absl::InvalidArgumentError(fmt::format("'{}' is no test length; write length=40 or length=41..60, or leave it out for all of them together", word));
 }
 
+// As other programs write a range, "0-4" or "0:4": as it is written here; "": it is none.
+std::string AsRangeHere(std::string_view word) {
+  for (const char between : {'-', ':'}) {
+    const size_t at = word.find(between, 1);  // Not a sign in front.
+    if (at == std::string_view::npos) continue;
+    const std::string_view first = word.substr(0, at), last = word.substr(at + 1);
+    if (ParseInteger(first) && ParseInteger(last)) return fmt::format("{}{}{}", first, kTo, last);
+  }
+  return "";
+}
+
+// A list may have the brackets that it has in a sweep file: "[1,2]".
+std::string_view WithoutListBrackets(std::string_view text) {
+  return text.size() >= 2 && text.front() == '[' && text.back() == ']' ? text.substr(1, text.size() - 2) : text;
+}
+
 double SizeOf(const std::string& value) {
   const std::optional<double> number = ParseDouble(value);
   return number && !std::isnan(*number) ? *number : 0;
@@ -44,7 +60,10 @@ std::string AxisChoice::Range::Text() const { return fmt::format("{}{}{}", Short
 
 absl::Status AxisChoice::Add(std::string_view text) {
   const bool numbers = IsNumberAxis(axis_);
-  for (const std::string& word : Split(text, ',')) {
+  for (const std::string& word : Split(WithoutListBrackets(text), ',')) {
+    if (const std::string range = AsRangeHere(word); numbers && !range.empty()) {
+      return absl::InvalidArgumentError(fmt::format("'{}' is no number; a range is written {}={}", word, axis_, range));
+    }
     if (numbers && word.find(kTo) != std::string::npos) {
       RETURN_IF_ERROR(AddRange(word));
       continue;

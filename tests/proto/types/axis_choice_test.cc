@@ -37,6 +37,18 @@ TEST(AxisChoiceTest, NamesAreNoRanges) {
   EXPECT_THAT(Choice("system", "1..2").ranges(), ::testing::IsEmpty());
 }
 
+TEST(AxisChoiceTest, AListMayHaveTheBracketsOfASweepFile) {
+  EXPECT_THAT(Choice("seed", "[0,2..3]").Words(), ElementsAre("0", "2 to 3"));
+  EXPECT_TRUE(Choice("encoding", "[rope]").Has("rope"));
+}
+
+TEST(AxisChoiceTest, ARangeAsOthersWriteItIsToldHowItIsWritten) {
+  EXPECT_EQ(WhyNot("seed", "0-4"), "'0-4' is no number; a range is written seed=0..4");
+  EXPECT_EQ(WhyNot("length", "50,41:60"), "'41:60' is no number; a range is written length=41..60");
+  EXPECT_TRUE(Choice("learning_rate", "1e-4").Has("0.0001"));
+  EXPECT_TRUE(Choice("system", "0-4").Has("0-4")) << "a name";
+}
+
 TEST(AxisChoiceTest, WhatIsOverAllLengthsIsAtNone) {
   EXPECT_FALSE(Choice("length", "0..40").Has("0"));
   EXPECT_THAT(WhyNot("length", "0"), HasSubstr("'0' is no test length"));
