@@ -65,8 +65,8 @@ absl::Status RefuseJobForSweep(sql::Connection& db, std::string_view reference) 
   }
   ASSIGN_OR_RETURN(const store::ListedJob row, store::GetListedJob(db, *num, /*score_metric=*/""));
   ASSIGN_OR_RETURN(const std::string only, OnlyThisJob(sweeps.front(), *position, row));
-  return absl::NotFoundError(fmt::format("{0}: it is of {1}\n  of that job alone: 'longreach retry {2} {3}', or cancel, jobs or results in the place of retry\n"
-                                         "  what has no --only is of the whole sweep, {2}; {4}",
+  return absl::NotFoundError(fmt::format("{0}: it is of {1}\n  for that job alone: 'longreach retry {2} {3}'; cancel, jobs and results take the same options\n"
+                                         "  commands without --only are for the whole sweep, {2}; {4}",
                                          begin, SweepsInWords(sweeps), ShortId(sweeps.front().id), only, shown));
 }
 
