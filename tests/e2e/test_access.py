@@ -14,6 +14,7 @@ import pytest
 import harness
 from harness import BIN, Scheduler, Worker, messages, run, run_cli, until
 from security import Certificates, bearer, code_of, refusals, small_request, tls_scheduler, token
+from shifted_clock import Clock, needs_shifted_clock
 
 
 def start(home, *arguments):
@@ -200,16 +201,15 @@ def test_the_log_says_that_the_schedulers_certificate_expires_soon(home):
 
 
 @harness.needs_worker
-@pytest.mark.skipif(not (BIN / "shifted_clock.so").exists(), reason="a sanitizer's runtime tolerates nothing preloaded before it")
+@needs_shifted_clock
 def test_a_worker_whose_certificate_has_expired_says_so(home):
     certificates = Certificates(home)
     scheduler = tls_scheduler(home, certificates)
-    clock = home.path / "worker.clock"
-    clock.write_text("0\n")
-    with harness.variables(LD_PRELOAD=BIN / "shifted_clock.so", SHIFTED_CLOCK=clock):
+    clock = Clock(home, "worker")
+    with clock.here():
         worker = Worker(home, scheduler, *certificates.flags("worker"))
     until(lambda: run_cli(home, "workers", "-q", *certificates.flags("reader"), scheduler=scheduler).out, "the worker is there")
-    clock.write_text(f"{366 * 86400}\n")
+    clock.set(wall_s=366 * 86400)
     # Over a connection that is there its certificate is not looked at again.
     scheduler.kill()
     until(lambda: "no answer from the scheduler" in worker.log(), "the worker misses its scheduler")

@@ -7,6 +7,7 @@ import pytest
 import harness
 from harness import BIN, DIE_WITH_PARENT, Finished, Scheduler, run, run_cli
 from security import Certificates, tls_scheduler
+from shifted_clock import Clock, needs_shifted_clock
 
 
 def checks_of(finished):
@@ -96,16 +97,15 @@ def test_a_scheduler_that_answers_is_compared(home):
     assert checks["clock"]["state"] == "not_asked", checks["clock"]
 
 
-@pytest.mark.skipif(not (BIN / "shifted_clock.so").exists(), reason="a sanitizer's runtime tolerates nothing preloaded before it")
+@needs_shifted_clock
 def test_a_scheduler_whose_clock_is_another_is_a_warning(home):
-    clock = home.path / "scheduler.clock"
-    clock.write_text("0\n")
-    with harness.variables(LD_PRELOAD=BIN / "shifted_clock.so", SHIFTED_CLOCK=clock):
+    clock = Clock(home, "scheduler")
+    with clock.here():
         scheduler = Scheduler(home, listen="localhost:0")
     checks = doctor(home, scheduler=scheduler)
     assert checks["clock"]["state"] == "ok" and checks["clock"]["advice"] == "", checks["clock"]
 
-    clock.write_text("7200\n")
+    clock.set(wall_s=7200)
     checks = doctor(home, scheduler=scheduler)
     assert checks["clock"]["state"] == "warning" and checks["clock"]["seen"] == "the scheduler's is 2 h 0 min ahead of this machine's", checks["clock"]
 

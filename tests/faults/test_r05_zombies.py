@@ -4,15 +4,15 @@ import hashlib
 import os
 import random
 import signal
-import time
 
 import grpc
 import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, messages, query, until
-from load import LONG, MOST_LOSSES, SHORT, Client, Load, assert_nothing_lost, end_as_undisturbed, finish, trainer_of
+from load import LONG, MOST_LOSSES, SHORT, Client, Load, assert_nothing_lost, end_as_undisturbed, finish, open_jobs, trainer_of
 from played_worker import PlayedWorker
+from shifted_clock import Clock, needs_shifted_clock
 
 
 def outcome_of(store, attempt):
@@ -133,21 +133,42 @@ def test_reports_that_come_late(home, fault):
 
 
 @harness.needs_worker
+@needs_shifted_clock
 @pytest.mark.fault("R5", aim="a scheduler that stood still itself (SIGSTOP, a suspended machine) takes no lease away")
 def test_a_stopped_scheduler_takes_nothing_away(home, fault):
-    rounds = fault.size(short=1, full=10, long=100)
+    rounds = fault.size(short=2, full=10, long=100)
     load = Load(steps=LONG)
-    term_s = 2  # More than a busy machine keeps a worker from its next call.
-    scheduler = Scheduler(home, "--lease-term-s", str(term_s), "--renew-every-s", "0.5")
-    workers = [Worker(home, scheduler) for _ in range(2)]
+    term_s = 3600  # Which no busy machine lets go by: nobody waits for it, as the scheduler's clock is moved on while it stands still.
+    clock = Clock(home, "scheduler")
+    with clock.here():
+        scheduler = Scheduler(home, "--lease-term-s", str(term_s), "--renew-every-s", "5")
+    worker = Worker(home, scheduler)  # Another would be given what this one's broken connection leaves.
     client = Client(load, scheduler.address)
-    for part in range(rounds):
-        client.submit(part)
-        until(lambda: any(held_by(scheduler.store, worker) for worker in workers), "somebody has the work")
+
+    def at_work():
+        client.top_up(lambda: open_jobs(scheduler.store) == 0)
+        return held_by(scheduler.store, worker)
+
+    def last_call():
+        return scheduler.api().ListWorkers(messages("api").ListWorkersRequest(), timeout=harness.PATIENCE_S).workers[0].seen_at
+
+    stood_still = 0
+    while stood_still < rounds:
+        until(at_work, "the worker has work")
+        # The worker's call would save its lease from whoever looks at the clock before it.
+        worker.signal(signal.SIGSTOP)
         scheduler.signal(signal.SIGSTOP)
-        time.sleep(3 * term_s)
+        held = held_by(scheduler.store, worker)
+        stood_still += held is not None  # Else its last word was on its way.
+        clock.set(steady_s=3 * term_s * stood_still)
         scheduler.signal(signal.SIGCONT)
-        finish(home, scheduler)
-    end_as_undisturbed(home, scheduler, workers, load, client)
+        client.submit(client.submitted)
+        until(lambda: len(client.acknowledged) == client.submitted, "the scheduler has done what was due")
+        assert held is None or outcome_of(scheduler.store, held) in (None, "succeeded")
+        # It calls before the next round: a lease is spared once.
+        before = last_call()
+        worker.signal(signal.SIGCONT)
+        until(lambda: last_call() != before, "the worker has called")
+    end_as_undisturbed(home, scheduler, [worker], load, client)
     assert query(scheduler.store, "SELECT count(*) FROM attempts WHERE outcome <> 'succeeded'") == [(0,)]
     fault.reached(f"{rounds} times three lease terms: 0 attempts lost")

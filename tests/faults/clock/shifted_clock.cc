@@ -1,6 +1,7 @@
 // Preloaded into a program (LD_PRELOAD), this moves its clocks while it runs, as the file named by SHIFTED_CLOCK says:
-// "WALL_S RATE": the wall clock is ahead by WALL_S seconds, and the steady clock runs RATE times as fast as it should from the
-// program's start. Only what programs ask and wait for by a point in time is moved; waits for a duration last as long as ever.
+// "WALL_S RATE STEADY_S": the wall clock is ahead by WALL_S seconds, and the steady clock by STEADY_S, which runs RATE times as fast as
+// it should from the program's start. Without the last number nothing is added to it. Only what programs ask and wait for by a point in
+// time is moved; waits for a duration last as long as ever, and so do those that have begun before a change.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -21,6 +22,7 @@ constexpr int64_t kSecond = 1'000'000'000;
 struct Shift {
   int64_t wall = 0;
   double rate = 1;
+  int64_t steady = 0;
 };
 
 Shift Read() {
@@ -34,8 +36,9 @@ Shift Read() {
   if (bytes <= 0) return shift;
   char* rest = text;
   shift.wall = static_cast<int64_t>(std::strtod(text, &rest) * kSecond);
-  const double rate = std::strtod(rest, nullptr);
+  const double rate = std::strtod(rest, &rest);
   if (rate > 0) shift.rate = rate;
+  shift.steady = static_cast<int64_t>(std::strtod(rest, nullptr) * kSecond);
   return shift;
 }
 
@@ -59,8 +62,9 @@ bool IsSteady(clockid_t clock) { return clock == CLOCK_MONOTONIC || clock == CLO
 int64_t Shifted(clockid_t clock) {
   const int64_t real = Real(clock);
   if (IsWall(clock)) return real + Read().wall;
-  if (IsSteady(clock)) return Origin() + static_cast<int64_t>(static_cast<double>(real - Origin()) * Read().rate);
-  return real;
+  if (!IsSteady(clock)) return real;
+  const Shift shift = Read();
+  return Origin() + static_cast<int64_t>(static_cast<double>(real - Origin()) * shift.rate) + shift.steady;
 }
 
 timespec ToTimespec(int64_t ns) { return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)}; }
@@ -70,7 +74,10 @@ timespec Back(clockid_t clock, const timespec& at) {
   const int64_t ns = at.tv_sec * kSecond + at.tv_nsec;
   if (IsWall(clock)) return ToTimespec(ns - Read().wall);
   if (!IsSteady(clock) || ns < Origin()) return at;
-  return ToTimespec(Origin() + static_cast<int64_t>(static_cast<double>(ns - Origin()) / Read().rate));
+  const Shift shift = Read();
+  // What was before the start once the clock was moved is over, as the start is.
+  if (ns - shift.steady < Origin()) return ToTimespec(Origin());
+  return ToTimespec(Origin() + static_cast<int64_t>(static_cast<double>(ns - shift.steady - Origin()) / shift.rate));
 }
 
 }  // namespace
