@@ -1,4 +1,6 @@
 """R3: kill -9 the scheduler, again and again, under load. Nothing is lost, and the workers train on and come back by themselves."""
+import itertools
+import os
 import random
 import time
 
@@ -6,7 +8,9 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, messages, query, until
-from load import FILES_GO, Client, Load, assert_nothing_lost, bury, cpu_ticks, finish, open_jobs, spread, trainer_of
+from load import FILES_GO, SEEDS, Client, Load, assert_nothing_lost, bury, cpu_ticks, finish, open_jobs, spread, trainer_of
+
+TICKS_OF_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def restarted(home, scheduler):
@@ -34,7 +38,11 @@ def test_kills_of_the_scheduler(home, fault, listen):
 
     ready = []
     under_load = 0
-    for kill in range(kills):
+    for kill in itertools.count():
+        # A busy machine may be seen without work more often; then it is hit more often.
+        if kill >= kills and under_load > kills // 3:
+            break
+        assert kill < 3 * kills, under_load
         client.submit(kill)
         time.sleep(draw.uniform(0, 0.4))  # When it is hit; nothing waits for this.
         under_load += open_jobs(scheduler.store) > 0
@@ -51,8 +59,7 @@ def test_kills_of_the_scheduler(home, fault, listen):
     check_ledger(home, scheduler.store)
     jobs = assert_nothing_lost(scheduler.store, load, client)
     attempts, lost = query(scheduler.store, "SELECT count(*), sum(outcome = 'lost') FROM attempts")[0]
-    assert under_load > kills // 3, under_load
-    fault.reached(f"{kills} kills ({under_load} of them with jobs under way), {len(client.acknowledged)} submits acknowledged "
+    fault.reached(f"{kill} kills ({under_load} of them with jobs under way), {len(client.acknowledged)} submits acknowledged "
                   f"({client.refused} calls made again), {jobs} jobs in {attempts} attempts: 0 lost, 0 accepted twice, "
                   f"bit for bit an undisturbed run; {lost} attempts counted as lost; ready again after {spread(ready)}")
 
@@ -89,32 +96,37 @@ def test_time_until_a_killed_scheduler_is_ready(home, fault):
 @pytest.mark.fault("R3", aim="workers train on while the scheduler is away for 30 s, and go on by themselves afterwards")
 def test_workers_train_while_the_scheduler_is_away(home, fault):
     away_s = fault.size(short=1, full=30, long=30)
+    least_s = 0.25  # Of computing, while nobody is there to hear of it.
     load = Load(steps=fault.size(short=20_000, full=500_000, long=500_000), batch=16)
-    scheduler = Scheduler(home)
+    # No lease ends by itself, however long a busy machine takes until the worker is back.
+    scheduler = Scheduler(home, "--lease-term-s", "600", "--renew-every-s", "5")
     worker = Worker(home, scheduler, "--checkpoint-every-s", "0.5")
     client = Client(load, scheduler.address)
-    client.submit(0)
-    until(lambda: query(scheduler.store, "SELECT max(checkpoint_step) > 0 FROM jobs") == [(1,)], "a checkpoint has come")
-    trainer = trainer_of(worker)
-    before = cpu_ticks(trainer)
-
-    bury(home, scheduler)
-    began = time.monotonic()
+    trainer = until(lambda: trainer_of(worker), "the trainer is there")
     worked = 0
-    while time.monotonic() - began < away_s:
-        time.sleep(0.25)
-        ticks = cpu_ticks(trainer)
-        worked += ticks > before
-        before = ticks
-    scheduler = scheduler.again()
-    client.finish()
-    finish(home, scheduler)
+    while worked < least_s:  # On a busy machine a pack may be at its end before the scheduler is away; another one is hit then.
+        assert client.submitted < 10, "no pack was under way for long enough"
+        part = client.submitted
+        client.submit(part)
+        until(lambda: query(scheduler.store, "SELECT 1 FROM artifacts WHERE kind = 'checkpoint' AND attempt > ?", part)
+              or query(scheduler.store, "SELECT count(*) FROM jobs WHERE state = 'succeeded'") == [(SEEDS * (part + 1),)], "a checkpoint has come")
 
-    assert worked > 0
+        bury(home, scheduler)
+        before, began = cpu_ticks(trainer), time.monotonic()
+
+        def has_worked():
+            return (cpu_ticks(trainer) - before) / TICKS_OF_SECOND
+
+        until(lambda: time.monotonic() - began > away_s and has_worked() >= least_s or worker.log().count(": succeeded") > part, "the trainer works on")
+        worked, seconds = has_worked(), time.monotonic() - began
+        scheduler = scheduler.again()
+        finish(home, scheduler)
+    client.finish()
+
     assert trainer_of(worker) == trainer
-    assert query(scheduler.store, "SELECT outcome, members FROM attempts") == [("succeeded", 4)]
+    assert query(scheduler.store, "SELECT outcome, members FROM attempts") == [("succeeded", SEEDS)] * client.submitted
     worker.stop()
     scheduler.stop()
     check_ledger(home, scheduler.store)
     assert_nothing_lost(scheduler.store, load, client)
-    fault.reached(f"{away_s} s away: the trainer worked in {worked} of {int(away_s / 0.25)} quarters of a second; one attempt, the same trainer")
+    fault.reached(f"{seconds:.0f} s away: the trainer computed for {worked:.1f} s of them; one attempt, the same trainer")
