@@ -15,12 +15,6 @@ BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
 FOLDER = "/srv/longreach"
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        return probe.getsockname()[1]
-
-
 class OwnPort:
     """A port for one scheduler after the other, which no other test is given meanwhile. As both sockets say SO_REUSEADDR, one that is bound and
     does not listen is in no scheduler's way."""

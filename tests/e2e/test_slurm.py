@@ -3,6 +3,7 @@
 Slurm is Debian's (deploy/slurm_packages.txt). It works for the test's user alone and checks nobody's identity, so it needs neither
 root nor munge, and takes no notice of a Slurm that this machine may belong to.
 """
+import contextlib
 import os
 import shutil
 import socket
@@ -13,7 +14,6 @@ import pytest
 import harness
 from harness import ROOT, Process, Scheduler, query, run, run_cli, until
 from test_interruptions import submit, training, wait_for_the_end
-from test_operations import free_port
 
 SCRIPT = ROOT / "deploy/slurm/worker.sbatch"
 HIRE = ROOT / "deploy/slurm/hire.sh"
@@ -55,21 +55,44 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=
 """
 
 
+def free_ports(number):
+    """Ports that nobody has just now, each another."""
+    with contextlib.ExitStack() as probes:
+        found = []
+        for _ in range(number):
+            probe = probes.enter_context(socket.socket())
+            probe.bind(("127.0.0.1", 0))
+            found.append(probe.getsockname()[1])
+        return found
+
+
 class Slurm:
     """A cluster of this machine alone. All of its jobs end with it."""
 
     def __init__(self, home):
         self.home = home
-        self.folder = home.path / "slurm"
+        self.user = subprocess.run(["id", "-un"], check=True, capture_output=True, text=True).stdout.strip()
+        # Slurm is told its ports beforehand, and somebody else may take one until it does.
+        starts = (self._start(number) for number in range(5))
+        assert any(starts), f"others took its ports\n{self.logs()}"
+
+    def _start(self, number):
+        """False: somebody else has one of its ports."""
+        self.folder = self.home.path / f"slurm-{number}"
         for part in ("slurmctld", "slurmd"):
             (self.folder / part).mkdir(parents=True)
         self.conf = self.folder / "slurm.conf"
-        user = subprocess.run(["id", "-un"], check=True, capture_output=True, text=True).stdout.strip()
-        self.conf.write_text(CONFIGURATION.format(host=socket.gethostname().partition(".")[0], ports=[free_port(), free_port()], user=user,
-                                                  folder=self.folder))
-        for daemon in ("slurmctld", "slurmd"):
-            Process(home, daemon, ["env", f"SLURM_CONF={self.conf}", f"PATH={PATH}", daemon, "-D", "-f", self.conf])
-        until(lambda: self.ask("sinfo", "-h", "-o", "%t", check=False).strip() == "idle", f"the node is there\n{self.logs()}")
+        self.conf.write_text(CONFIGURATION.format(host=socket.gethostname().partition(".")[0], ports=free_ports(2), user=self.user, folder=self.folder))
+        daemons = [Process(self.home, daemon, ["env", f"SLURM_CONF={self.conf}", f"PATH={PATH}", daemon, "-D", "-f", self.conf])
+                   for daemon in ("slurmctld", "slurmd")]
+        until(lambda: self.ask("sinfo", "-h", "-o", "%t", check=False).strip() == "idle" or not all(daemon.is_running() for daemon in daemons),
+              lambda: f"the node is there\n{self.logs()}")
+        if all(daemon.is_running() for daemon in daemons):
+            return True
+        assert "Address already in use" in self.logs(), self.logs()
+        for daemon in daemons:
+            daemon.kill()
+        return False
 
     def ask(self, *command, check=True, **environment):
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=self.home.path, timeout=harness.PATIENCE_S,
@@ -107,7 +130,7 @@ class Slurm:
         return None if {state for state, _ in states} & {"PENDING", "CONFIGURING", "RUNNING", "COMPLETING"} else states
 
     def wait(self, job):
-        return until(lambda: self.endings(job), f"array {job} has ended\n{self.logs()}")
+        return until(lambda: self.endings(job), lambda: f"array {job} has ended\n{self.logs()}")
 
     def logs(self):
         files = [*self.folder.glob("*.log"), *self.home.path.glob("longreach-worker-*.log")]
@@ -146,7 +169,7 @@ def test_work_is_given_back_at_the_signal_that_comes_before_the_time_limit(home,
     scheduler = Scheduler(home)
     submit(home, scheduler, "--set", "training.steps=200000")  # None ends before it is seen to be trained, and the signal has come.
     job = slurm.submit(scheduler, "--array=0")
-    until(lambda: training(scheduler), f"the worker trains\n{slurm.logs()}")
+    until(lambda: training(scheduler), lambda: f"the worker trains\n{slurm.logs()}")
 
     # What --signal=B:TERM@300 has Slurm do, without waiting for the limit.
     slurm.ask("scancel", "--batch", "--signal=TERM", f"{job}_0")
@@ -173,7 +196,7 @@ def test_workers_are_hired_while_jobs_wait_for_them(home, slurm):
     assert "0 of 9 workers are there or on their way: 2 more" in slurm.hire(scheduler, 9, "--", "--packs", "2", LONGREACH_WORKER_IDLE_S="0").out
 
     wait_for_the_end(home, scheduler)
-    until(lambda: slurm.tasks() == 0, f"the workers leave\n{slurm.logs()}")
+    until(lambda: slurm.tasks() == 0, lambda: f"the workers leave\n{slurm.logs()}")
     assert query(scheduler.store, "SELECT count(DISTINCT id) FROM workers WHERE id IN (SELECT worker FROM attempts)")[0][0] >= 1
     assert slurm.hire(scheduler, 9).out == "", "nothing waits"
     assert scheduler.stop() == 0
@@ -185,7 +208,7 @@ def test_none_is_hired_where_those_that_are_there_cannot_do_what_waits(home, slu
     submitted = run_cli(home, "submit", "table-1", "--set", "data=nowhere", "--set", "encoding=none", "--set", "seed=0", scheduler=scheduler)
     assert submitted.code == 0, submitted
     assert "0 of 9 workers are there or on their way" in slurm.hire(scheduler, 9).out
-    until(lambda: "active" in run_cli(home, "workers", scheduler=scheduler).out, f"one is there\n{slurm.logs()}")
+    until(lambda: "active" in run_cli(home, "workers", scheduler=scheduler).out, lambda: f"one is there\n{slurm.logs()}")
     tasks = slurm.tasks()
 
     hired = slurm.hire(scheduler, 9)
