@@ -2,6 +2,7 @@
 import contextlib
 import hashlib
 import itertools
+import sqlite3
 import subprocess
 import time
 
@@ -43,6 +44,15 @@ def fill(folder, left=0):
         with ballast.open("r+b") as out:
             out.truncate(max(0, ballast.stat().st_size - left))
     return ballast
+
+
+@contextlib.contextmanager
+def reading(store):
+    """Somebody who has begun to read, and has not ended."""
+    with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM jobs").fetchone()
+        yield
 
 
 def sweep(name, seeds):
@@ -127,27 +137,35 @@ def test_files_that_a_full_store_could_not_name(home, fault):
         until(lambda: refusal(lambda: stub.SubmitSweep(sweep("refused", 300), timeout=harness.PATIENCE_S)) is not None
               and "the store takes nothing" in run_cli(home, "status", scheduler=scheduler).out, "the disk is told to be full")
         refused = []
-        for step in range(1, 20 * uploads):
-            content = f"checkpoint of step {step}\n".encode() * 1000
-            code = worker.upload(lease, "checkpoint", step, content, hashlib.sha256(content).hexdigest())
-            if code is not None:
-                assert code in (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE), code
-                refused.append(hashlib.sha256(content).hexdigest())
-            if len(refused) == uploads:
-                break
+        # While somebody reads, SQLite's log cannot begin anew, which would be room for as many more as it likes.
+        with reading(scheduler.store):
+            for step in range(1, 20 * uploads):
+                content = f"checkpoint of step {step}\n".encode() * 1000
+                code = worker.upload(lease, "checkpoint", step, content, hashlib.sha256(content).hexdigest())
+                if code is not None:
+                    assert code in (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE), code
+                    refused.append(hashlib.sha256(content).hexdigest())
+                if len(refused) == uploads:
+                    break
         assert len(refused) == uploads, "the disk does not get full"
-        assert scheduler.is_running(), "it has ended"
 
         def left():
             # Named, one was recorded, and the answer that said so was lost.
             return [sha256 for sha256 in refused if (folder / sha256[:2] / sha256).exists()
                     and query(scheduler.store, "SELECT count(*) FROM artifacts WHERE sha256 = ?", sha256) == [(0,)]]
 
+        def why_left():
+            return f"last refusal: {refusal(worker.synchronize)}; " + ", ".join(
+                f"{sha256[:8]} (marked: {(folder / 'tmp' / sha256).exists()}, noted: {query(scheduler.store, 'SELECT count(*) FROM unused_files WHERE sha256 = ?', sha256)})"
+                for sha256 in left())
+
+        def are_gone():
+            assert scheduler.is_running(), "it has ended"
+            return refusal(worker.synchronize) is None and not left()
+
         there = len(left())
         ballast.unlink()
-        until(lambda: refusal(lambda: worker.synchronize()) is None and not left(), lambda: f"they are gone; last refusal: {refusal(worker.synchronize)}; " + ", ".join(
-            f"{sha256[:8]} (marked: {(folder / 'tmp' / sha256).exists()}, noted: {query(scheduler.store, 'SELECT count(*) FROM unused_files WHERE sha256 = ?', sha256)}, "
-            f"named: {query(scheduler.store, 'SELECT count(*) FROM artifacts WHERE sha256 = ?', sha256)})" for sha256 in left()))
+        until(are_gone, lambda: f"they are gone; {why_left()}")
         scheduler.stop()
         check_ledger(home, scheduler.store)
     fault.reached(f"{uploads} uploads refused while the store was full; {there} of their files lay there, and none once there was space")
