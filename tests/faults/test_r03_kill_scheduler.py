@@ -98,8 +98,7 @@ def test_workers_train_while_the_scheduler_is_away(home, fault):
     away_s = fault.size(short=1, full=30, long=30)
     least_s = 0.25  # Of computing, while nobody is there to hear of it.
     load = Load(steps=fault.size(short=20_000, full=500_000, long=500_000), batch=16)
-    # No lease ends by itself, however long a busy machine takes until the worker is back.
-    scheduler = Scheduler(home, "--lease-term-s", "600", "--renew-every-s", "5")
+    scheduler = Scheduler(home, *harness.LONG_LEASES)
     worker = Worker(home, scheduler, "--checkpoint-every-s", "0.5")
     client = Client(load, scheduler.address)
     trainer = until(lambda: trainer_of(worker), "the trainer is there")

@@ -76,7 +76,7 @@ def test_a_full_disk_under_the_store(home, fault):
     rounds = fault.size(short=2, full=10, long=50)
     answered, refused, slowest = [], 0, 0.0
     with small_disk(home) as disk:
-        scheduler = Scheduler(home, store=disk / "store.db")
+        scheduler = Scheduler(home, *harness.LONG_LEASES, store=disk / "store.db")
         stub, worker = scheduler.api(), PlayedWorker(scheduler, pack_limit=4)
         stub.SubmitSweep(sweep("first", 20), timeout=harness.PATIENCE_S)
         for number in range(rounds):
@@ -128,8 +128,8 @@ def test_files_that_a_full_store_could_not_name(home, fault):
     uploads = fault.size(short=5, full=20, long=100)
     with small_disk(home) as disk:
         folder = home.path / "artifacts"
-        # The lease does not end before the disk is full, however long a busy machine takes for that: its uploads would be refused for another reason.
-        scheduler = Scheduler(home, "--artifacts", folder, "--lease-term-s", "600", "--renew-every-s", "5", store=disk / "store.db")
+        # Once their lease is over, uploads would be refused for another reason.
+        scheduler = Scheduler(home, "--artifacts", folder, *harness.LONG_LEASES, store=disk / "store.db")
         stub, worker = scheduler.api(), PlayedWorker(scheduler, pack_limit=4)
         stub.SubmitSweep(sweep("first", 20), timeout=harness.PATIENCE_S)
         lease = worker.take()
@@ -175,7 +175,7 @@ def test_files_that_a_full_store_could_not_name(home, fault):
 def test_a_full_disk_under_the_files_alone(home, fault):
     rounds = fault.size(short=1, full=5, long=20)
     with small_disk(home) as disk:
-        scheduler = Scheduler(home, "--artifacts", disk / "files")
+        scheduler = Scheduler(home, "--artifacts", disk / "files", *harness.LONG_LEASES)
         stub, worker = scheduler.api(), PlayedWorker(scheduler, pack_limit=4)
         stub.SubmitSweep(sweep("first", 20), timeout=harness.PATIENCE_S)
         told = "no room for files of jobs: cannot "

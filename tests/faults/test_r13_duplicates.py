@@ -6,7 +6,7 @@ import random
 import grpc
 import pytest
 
-from harness import PATIENCE_S, Scheduler, check_ledger, messages, query, results
+from harness import LONG_LEASES, PATIENCE_S, Scheduler, check_ledger, messages, query, results
 
 
 @pytest.mark.fault("R13", aim="10,000 duplicate submits: one sweep, one answer")
@@ -90,7 +90,7 @@ def submit(scheduler):
 @pytest.mark.fault("R13", aim="replayed and reordered calls of a worker: the same answer or a refusal, and one effect")
 def test_replayed_calls_of_a_worker_have_one_effect(home, fault):
     rounds = fault.size(short=20, full=300, long=5000)
-    scheduler = Scheduler(home)
+    scheduler = Scheduler(home, *LONG_LEASES)
     submit(scheduler)
     player = Player(scheduler, "replayer")
     first = player.call(free_slots=6)
@@ -139,7 +139,7 @@ def test_replayed_calls_of_a_worker_have_one_effect(home, fault):
 @pytest.mark.fault("R13", aim="calls in flight at the same time and in any order: the newest counts")
 def test_calls_that_overtake_each_other(home, fault):
     rounds = fault.size(short=10, full=200, long=2000)
-    scheduler = Scheduler(home)
+    scheduler = Scheduler(home, *LONG_LEASES)
     submit(scheduler)
     player = Player(scheduler, "overtaken")
     leases = list(player.call(free_slots=6).leases)

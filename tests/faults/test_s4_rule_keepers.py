@@ -9,7 +9,7 @@ import threading
 import grpc
 import pytest
 
-from harness import BIN, PATIENCE_S, Scheduler, check_ledger, messages, until
+from harness import BIN, LONG_LEASES, PATIENCE_S, Scheduler, check_ledger, messages, until
 from http2 import CONTINUATION, END_HEADERS, HEADERS, Connection, frame, literal, request_headers
 from network import Cable, why_not
 from played_worker import PlayedWorker
@@ -164,7 +164,7 @@ def upload(worker, lease, channel, size, chunk):
 @pytest.mark.fault("S4", aim="an upload of hundreds of MB passes as a connection's first call, over slow lines too")
 def test_an_upload_as_the_first_call(home, fault):
     size = fault.size(short=100, full=500, long=4000) * _MIB
-    scheduler = Scheduler(home, listen="127.0.0.1:0")
+    scheduler = Scheduler(home, *LONG_LEASES, listen="127.0.0.1:0")
     scheduler.api().SubmitSweep(small_request(), timeout=PATIENCE_S)
     worker = PlayedWorker(scheduler, pack_limit=3)
     lease = worker.take()
@@ -183,7 +183,7 @@ def test_an_upload_as_the_first_call(home, fault):
 @pytest.mark.fault("S4", aim="uploads that are all refused at once do not end their connection")
 def test_refused_uploads_leave_their_connection(home, fault):
     count = fault.size(short=20, full=100, long=500)
-    scheduler = Scheduler(home, listen="127.0.0.1:0")
+    scheduler = Scheduler(home, *LONG_LEASES, listen="127.0.0.1:0")
     scheduler.api().SubmitSweep(small_request(), timeout=PATIENCE_S)
     worker = PlayedWorker(scheduler, pack_limit=3)
     lease = worker.take()

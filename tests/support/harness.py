@@ -38,6 +38,8 @@ NO_WORKER = "built without the trainer, so there is no worker"
 needs_worker = pytest.mark.skipif(not HAS_WORKER, reason=NO_WORKER)
 # Far above what anything here takes on a busy machine: reaching it is a failure, never a measurement.
 PATIENCE_S = 120
+# For a scheduler: no lease ends by itself, however long a busy machine takes between two calls of a worker, or of a test that plays one.
+LONG_LEASES = ("--lease-term-s", "600", "--renew-every-s", "5")
 
 
 class Home:
