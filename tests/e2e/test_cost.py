@@ -4,7 +4,7 @@ import json
 import pytest
 
 import harness
-from harness import Scheduler, Worker, query, run_cli, until
+from harness import Scheduler, Worker, messages, query, run_cli, until
 
 pytestmark = harness.needs_worker
 
@@ -74,8 +74,9 @@ def test_what_was_lost_is_counted_until_its_worker_was_last_heard_of(home):
     worker = Worker(home, scheduler)
     until(lambda: query(scheduler.store, "SELECT 1 FROM progress"), "the worker has told of its training")
     worker.kill()
+    last_call = scheduler.api().ListWorkers(messages("api").ListWorkersRequest(), timeout=harness.PATIENCE_S).workers[0].seen_at.ToMicroseconds()
     # Of one that has fallen silent it is written soon when it was last heard of.
-    until(lambda: query(scheduler.store, "SELECT 1 FROM attempts JOIN workers ON workers.id = worker WHERE outcome = 'lost' AND seen_at > ended_at - 4000000"),
+    until(lambda: query(scheduler.store, "SELECT 1 FROM attempts JOIN workers ON workers.id = worker WHERE outcome = 'lost' AND seen_at >= ?", last_call),
           "its lease is over")
     ((started, noticed, heard),) = query(scheduler.store, "SELECT started_at / 1e6, ended_at / 1e6, seen_at / 1e6 FROM attempts JOIN workers ON workers.id = worker")
     assert started < heard < noticed

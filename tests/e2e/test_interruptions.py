@@ -93,8 +93,17 @@ def test_a_worker_killed_in_the_middle_of_a_job(home, undisturbed):
     scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1")
     workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.2") for _ in range(2)]
     submit(home, scheduler)
+
+    def in_the_middle(worker):
+        # It stands still for the look, so that the job cannot end between that and the kill.
+        worker.signal(signal.SIGSTOP)
+        if training(scheduler, worker.worker_name):
+            return True
+        worker.signal(signal.SIGCONT)
+        return False
+
     # Either of them: one that comes late may find that the other has done it all.
-    until(lambda: next((worker for worker in workers if training(scheduler, worker.worker_name)), None), "a worker is in the middle of a job").kill()
+    until(lambda: next(filter(in_the_middle, workers), None), "a worker is in the middle of a job").kill()
     wait_for_the_end(home, scheduler)
     assert outcome(scheduler.store) == undisturbed
     outcomes = dict(query(scheduler.store, "SELECT outcome, count(*) FROM attempts GROUP BY outcome"))

@@ -1,5 +1,6 @@
 """R10: cables are pulled, firewalls forget connections, one direction is lost: workers come back by themselves, nothing counts twice."""
 import functools
+import signal
 import threading
 import time
 
@@ -49,10 +50,28 @@ def wait_for_the_end(scheduler):
     until(lambda: query(scheduler.store, "SELECT count(*) FROM jobs WHERE state <> 'succeeded'") == [(0,)], "all jobs have succeeded")
 
 
+def has_work(scheduler, worker):
+    return query(scheduler.store, "SELECT count(*) FROM attempts AS a JOIN workers AS w ON w.id = a.worker WHERE w.name = ? "
+                                  "AND a.outcome IS NULL", worker.worker_name) != [(0,)]
+
+
 def wait_for_progress(scheduler, worker):
     """Until this worker trains something."""
-    until(lambda: query(scheduler.store, "SELECT count(*) FROM attempts AS a JOIN workers AS w ON w.id = a.worker WHERE w.name = ? "
-                                         "AND a.outcome IS NULL", worker.worker_name) != [(0,)], "the worker has work")
+    until(lambda: has_work(scheduler, worker), "the worker has work")
+
+
+def hold_at_work(scheduler, worker, proxy, direction):
+    """Nothing passes in this direction any more, and the worker has work; it stands still for the look, so that it does not end meanwhile."""
+    def is_held():
+        worker.signal(signal.SIGSTOP)
+        proxy.hold(direction)
+        held = has_work(scheduler, worker)
+        if not held:
+            proxy.heal()
+        worker.signal(signal.SIGCONT)
+        return held
+
+    until(is_held, "the worker has work")
 
 
 def assert_as_undisturbed(home, scheduler, steps):
@@ -94,8 +113,7 @@ def test_connections_are_cut_for_a_while(home, fault):
 @pytest.mark.fault("R10", aim="a proxy that fails under all workers for 3 s costs none of them its work")
 def test_a_proxy_in_front_of_busy_workers_is_down_for_a_moment(home, fault):
     workers = fault.size(short=2, full=4, long=8)
-    # No lease ends by itself, however long a busy machine takes until all have missed their scheduler and are back.
-    scheduler = Scheduler(home, "--lease-term-s", "600", "--renew-every-s", "5", listen="127.0.0.1:0")
+    scheduler = Scheduler(home, *harness.LONG_LEASES, listen="127.0.0.1:0")
     with Proxy(scheduler.address) as proxy:
         busy = [Worker(home, proxy, "--pack-limit", "1") for _ in range(workers)]
         submit(home, scheduler, 3_000_000)
@@ -126,8 +144,7 @@ def test_one_direction_is_lost(home, fault, direction):
     with Proxy(scheduler.address) as proxy:
         parted_worker = Worker(home, proxy)
         submit(home, scheduler, steps)
-        wait_for_progress(scheduler, parted_worker)
-        proxy.hold(direction)
+        hold_at_work(scheduler, parted_worker, proxy, direction)
         Worker(home, scheduler)
         wait_for_the_end(scheduler)
         # All that it said meanwhile, and all that it was told, comes now.
