@@ -425,6 +425,12 @@ def test_a_schedulers_options_may_come_from_a_file_and_a_typo_there_is_an_error(
     assert refused.code == 2 and "certifikate" in refused.err, refused
 
 
+def stays(channel):
+    """The channel, once its connection has had an answer: one that has said nothing yet is ended after 15 s."""
+    messages("api_grpc").LongreachStub(channel).ListSweeps(messages("api").ListSweepsRequest(), timeout=harness.PATIENCE_S)
+    return channel
+
+
 def test_connections_have_a_limit_and_leave_room_again(home):
     certificates = Certificates(home)
     flags = " ".join(map(str, certificates.server_flags()))
@@ -433,8 +439,7 @@ def test_connections_have_a_limit_and_leave_room_again(home):
                                                                   f"--listen 127.0.0.1:0 {flags}"])
     scheduler.address = scheduler.next_line().removeprefix("listening on ")
     host, _, port = scheduler.address.rpartition(":")
-    taken = [socket.create_connection((host, int(port)), timeout=harness.PATIENCE_S) for _ in range(150)]
-    until(lambda: len(os.listdir(f"/proc/{scheduler.pid}/fd")) >= 300, "all are taken")
+    taken = [stays(certificates.channel(scheduler.address, "reader")) for _ in range(150)]
     with socket.create_connection((host, int(port)), timeout=harness.PATIENCE_S) as late:
         assert late.makefile("rb").read() == b"\x15\x03\x01\x00\x02\x02\x50", "TLS's alert internal_error, and the end"
     until(lambda: any("there are 150 already" in line and "ulimit -n" in line for line in refusals(scheduler)), "the refusal is logged")
@@ -445,7 +450,7 @@ def test_connections_have_a_limit_and_leave_room_again(home):
 
     def answers():
         with certificates.channel(scheduler.address, "reader") as channel:
-            return code_of(lambda: messages("api_grpc").LongreachStub(channel).ListSweeps(messages("api").ListSweepsRequest(), timeout=20))[0]
+            return code_of(lambda: messages("api_grpc").LongreachStub(channel).ListSweeps(messages("api").ListSweepsRequest(), timeout=harness.PATIENCE_S))[0]
 
     until(lambda: answers() == grpc.StatusCode.OK, "there is room again")
 
@@ -474,7 +479,7 @@ def test_one_connection_too_many_is_told_so_and_the_scheduler_goes_on(home, kind
     def open_files():
         return len(os.listdir(f"/proc/{scheduler.pid}/fd"))
 
-    taken = [connect() for _ in range(16)]
+    taken = [stays(grpc.insecure_channel(scheduler.address, options=[("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0)])) for _ in range(16)]
     for _ in range(8):
         turned_away()
     when_full = open_files()

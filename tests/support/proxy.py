@@ -89,7 +89,7 @@ class Proxy:
         return self._do(self._count(direction))
 
     def _do(self, coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(120)
 
     async def _accept(self, reader, writer):
         if self._is_cut:
