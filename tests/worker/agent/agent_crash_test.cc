@@ -74,7 +74,7 @@ TEST_F(AgentCrashTest, SaysThatATrainerThatWasKilledRanOutOfMemory) {
 
 TEST_F(AgentCrashTest, KillsATrainerThatHangs) {
   AgentOptions options = Options();
-  options.hang_floor_s = 1;
+  options.hang_floor_s = 3;
   AgentUnderTest agent(options);
   scheduler_.Offer(LeaseOf(7, kEndless));
   scheduler_.WaitForStep(7, 50);  // By then it is known how long a step takes.

@@ -179,7 +179,7 @@ TEST_F(AgentOneProcessTest, OneThatHangsHasFailedAndTheOtherIsGivenBack) {
 
 TEST_F(AgentOneProcessTest, WhereAllHangNobodyIsTakenForTheCause) {
   AgentOptions options = InOneProcess(2);
-  options.hang_floor_s = 1;
+  options.hang_floor_s = 3;
   AgentUnderTest agent(options);
   TrainSevenAndEight();
   for (const uint64_t attempt : {7, 8}) scheduler_.WaitForStep(attempt, 50);

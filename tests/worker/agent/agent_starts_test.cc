@@ -106,7 +106,7 @@ TEST_F(AgentStartsTest, GivesBackALeaseWhoseTrainerHangsWhileItStarts) {
   ReluctantProgram program(folder_.path(), "exec sleep 3600");
   AgentOptions options = Options(1);
   options.binary = program.file();
-  options.hang_floor_s = 0.5;
+  options.hang_floor_s = 2;  // Ten times that is what the first one has for its start.
   options.lease_patience_s = 0.1;
   AgentUnderTest agent(options);
   HoldSevenWithoutItsFile();
