@@ -41,6 +41,17 @@ def crash_on(home, worker, store, is_fatal, is_over):
     return crashes
 
 
+def unless_too_late(disturbed, outcomes):
+    """What `disturbed(number)` gives, once it came in time: a busy machine may come to an attempt's end before this test does."""
+    for number in range(10):
+        scheduler, worker, whom, crashes = disturbed(number)
+        if outcomes(scheduler.store, whom) == [("failed",)]:
+            return scheduler, worker, whom, crashes
+        worker.stop()
+        scheduler.stop()
+    raise AssertionError(f"ten times an attempt ended otherwise than by its crash: {outcomes(scheduler.store, whom)}")
+
+
 def submit(scheduler, spec):
     scheduler.api().SubmitSweep(messages("api").SubmitSweepRequest(spec=spec), timeout=harness.PATIENCE_S)
 
@@ -87,12 +98,18 @@ def test_a_trainer_that_hangs(home, fault):
 def test_a_trainer_that_crashes_on_one_member(home, fault):
     load = Load(steps=LONG)
     spec = load.spec("poisoned", range(8))
-    scheduler = Scheduler(home)
-    submit(scheduler, spec)
-    culprit = query(scheduler.store, "SELECT id FROM jobs WHERE seed = 5")[0][0]
-    worker = Worker(home, scheduler, "--checkpoint-every-s", "0.2")
 
-    crashes = crash_on(home, worker, scheduler.store, lambda jobs: culprit in jobs, lambda: open_jobs(scheduler.store) == 0)
+    def poisoned(number):
+        scheduler = Scheduler(home, store=f"poisoned-{number}.db")
+        submit(scheduler, spec)
+        culprit = query(scheduler.store, "SELECT id FROM jobs WHERE seed = 5")[0][0]
+        worker = Worker(home, scheduler, "--checkpoint-every-s", "0.2")
+        crashes = crash_on(home, worker, scheduler.store, lambda jobs: culprit in jobs, lambda: open_jobs(scheduler.store) == 0)
+        return scheduler, worker, culprit, crashes
+
+    scheduler, worker, culprit, crashes = unless_too_late(
+        poisoned, lambda store, culprit: query(store, "SELECT DISTINCT outcome FROM attempts JOIN attempt_jobs ON attempt_jobs.attempt = attempts.id JOIN jobs ON job = num "
+                                                      "WHERE jobs.id = ?", culprit))
 
     states = query(scheduler.store, "SELECT id, state, failures FROM jobs")
     assert [(state, failures) for job, state, failures in states if job == culprit] == [("failed", 3)]
@@ -133,14 +150,18 @@ def test_a_trainer_that_crashes_on_one_member(home, fault):
 @pytest.mark.fault("R4", aim="a worker that fails everything is put aside and reported; another does its work")
 def test_a_worker_that_fails_everything_is_put_aside(home, fault):
     load = Load(steps=LONG)
-    scheduler = Scheduler(home)
-    submit(scheduler, load.spec("sick", range(4)))
-    sick = Worker(home, scheduler, "--pack-limit", "1", name="sick")
 
-    def is_aside():
-        return query(scheduler.store, "SELECT state FROM workers") == [("put_aside",)]
+    def all_fail(number):
+        scheduler = Scheduler(home, store=f"sick-{number}.db")
+        submit(scheduler, load.spec("sick", range(4)))
+        sick = Worker(home, scheduler, "--pack-limit", "1", name=f"sick-{number}")
 
-    crashes = crash_on(home, sick, scheduler.store, lambda jobs: True, is_aside)
+        def is_over():
+            return query(scheduler.store, "SELECT state FROM workers") == [("put_aside",)] or open_jobs(scheduler.store) == 0
+
+        return scheduler, sick, sick.worker_name, crash_on(home, sick, scheduler.store, lambda jobs: True, is_over)
+
+    scheduler, sick, name, crashes = unless_too_late(all_fail, lambda store, _: query(store, "SELECT DISTINCT outcome FROM attempts"))
 
     # Three different jobs, of which none has used up its three failures.
     assert len(crashes) == 3
@@ -148,7 +169,7 @@ def test_a_worker_that_fails_everything_is_put_aside(home, fault):
     listed = run_cli(home, "workers", scheduler=scheduler)
     assert "put_aside" in listed.out and "its last 3 attempts, of different jobs, failed" in listed.out, listed
     status = run_cli(home, "status", scheduler=scheduler)
-    assert "worker 'sick' is put aside: its last 3 attempts, of different jobs, failed" in status.out, status
+    assert f"worker '{name}' is put aside: its last 3 attempts, of different jobs, failed" in status.out, status
 
     sound = Worker(home, scheduler, name="sound")
     finish(home, scheduler)
