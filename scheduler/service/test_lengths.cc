@@ -15,7 +15,7 @@ namespace longreach::service {
 namespace {
 
 constexpr std::string_view kPasskeys = "passkey_accuracy";
-constexpr std::array<std::string_view, 6> kOfEachTest = {"accuracy", "bits_per_byte", "cross_entropy", "loss", kPasskeys, "perplexity"};
+constexpr std::array<std::string_view, 7> kOfEachTest = {"accuracy", "bits_per_byte", "cross_entropy", "exact_match", "loss", kPasskeys, "perplexity"};
 
 // A list that is longer is nothing to be typed, or read.
 constexpr size_t kMostRanges = 60;

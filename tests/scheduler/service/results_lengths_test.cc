@@ -202,6 +202,8 @@ TEST(ResultsTableTest, MeansOverTheTestsOfSystemsWithOtherTestsAreNoted) {
   v1::TableSpec other = spec;
   other.set_metric("position_loss");
   EXPECT_THAT(notes(other, {"long", "short"}), ElementsAre()) << "bins of positions are no tests";
+  other.set_metric("exact_match");
+  EXPECT_THAT(notes(other, {"long", "short"}), Contains(HasSubstr("values over all lengths are of different tests")));
   other = spec;
   other.set_length(11);
   EXPECT_THAT(notes(other, {"long", "short"}), ElementsAre());
