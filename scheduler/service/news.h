@@ -51,9 +51,9 @@ News WorkerLost(std::string_view id, std::string_view name, std::string_view why
 News WorkerPutAside(const store::WorkerRow& worker, std::string_view reason);
 // One that was put aside is so no more, by itself.
 News WorkerGetsWorkAgain(const store::WorkerRow& worker);
-// `by`, here and below: who asked; empty where nobody has to say.
 // `waiting` of the names that it announces are not kept yet, as the store has `most`.
 News DataSetsAreNotListed(const store::WorkerRow& worker, int64_t waiting, int64_t most);
+// `by`, here and below: who asked; empty where nobody has to say.
 News WorkerSteered(const store::WorkerRow& worker, bool drain, std::string_view by);
 
 News SweepSubmitted(const store::SweepRow& sweep, bool is_new, std::string_view by);
