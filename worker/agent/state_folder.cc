@@ -231,7 +231,7 @@ StateFolder::StateFolder(StateFolder&& other) noexcept
 
 // Aside first: whoever comes meanwhile makes it anew, and has nothing of it removed.
 void StateFolder::Remove() const {
-  std::filesystem::path aside = folder_;
+  std::filesystem::path aside = folder_.has_filename() ? folder_ : folder_.parent_path();  // "state/" is "state".
   aside += ".gone";
   std::error_code error;
   std::filesystem::rename(folder_, aside, error);

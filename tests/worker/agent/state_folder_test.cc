@@ -74,6 +74,12 @@ TEST(StateFolderTest, GoesOnlyIfItIsNew) {
     EXPECT_TRUE(std::filesystem::exists(path));
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+  {
+    absl::StatusOr<StateFolder> slashed = StateFolder::Open(path / "", At(1));
+    ASSERT_TRUE(slashed.ok()) << slashed.status();
+    slashed->GoIfNew();
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 
   { ASSERT_TRUE(StateFolder::Open(path, At(2)).ok()); }
   {
