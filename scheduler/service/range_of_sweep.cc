@@ -31,6 +31,9 @@ std::vector<core::OpenJobs> OpenOf(std::span<const store::QueuedJob> some, int q
   return open;
 }
 
+// By the number of its steps such a job would be done at once.
+bool OneMakesNoSteps(std::span<const store::QueuedJob> jobs) { return std::ranges::any_of(jobs, [](const store::QueuedJob& job) { return job.steps <= 0; }); }
+
 }  // namespace
 
 absl::StatusOr<core::TimeRange> RangeOfSweep(sql::Connection& db, const store::SweepRow& sweep, const v1::SweepSpec& spec, std::span<const RunningNow> running, double steps_begun) {
@@ -53,11 +56,13 @@ absl::StatusOr<core::TimeRange> RangeOfSweep(sql::Connection& db, const store::S
                      .steps_per_second = now.steps_per_second});
     like_those.push_back({.task = part.task, .encoding = part.encoding, .randomized = part.randomized, .steps = part.steps, .position = part.position});
   }
+  if (OneMakesNoSteps(like_those)) return core::TimeRange();
   std::vector<core::OpenJobs> open;
   if (sweep.counts.queued > 0) {
     ASSIGN_OR_RETURN(std::vector<store::QueuedJob> some, store::SomeQueuedJobs(db, sweep.num, sweep.counts.jobs(), kJobsLookedAt));
     // The few that are between those that were looked at are neighbours of what runs.
     if (some.empty()) some = std::move(like_those);
+    if (OneMakesNoSteps(some)) return core::TimeRange();
     open = OpenOf(some, sweep.counts.queued, steps_begun, systems);
   }
   return core::TimeRangeOf(ended, packs, open, members / static_cast<double>(ended.size()));

@@ -19,7 +19,8 @@ struct RunningNow {
   double steps_per_second = 0;
 };
 
-// Of a live sweep. `steps_begun`: that jobs which do not run have in their checkpoints. All 0: not known, as where jobs wait for others, of which nobody knows when they will be there.
+// Of a live sweep. `steps_begun`: that jobs which do not run have in their checkpoints. All 0: not known, as where jobs wait for others, of which nobody knows when they will be
+// there, or make no steps, by which they would be measured.
 absl::StatusOr<core::TimeRange> RangeOfSweep(sql::Connection& db, const store::SweepRow& sweep, const v1::SweepSpec& spec, std::span<const RunningNow> running, double steps_begun);
 
 }  // namespace longreach::service

@@ -379,6 +379,23 @@ TEST_F(SweepRangeTest, NoRangeIsToldOfASweepThatStandsStillOrWaitsForOthers) {
   EXPECT_GT(Update("s").seconds_left(), 0);
 }
 
+// By their steps they would be done at once.
+TEST_F(SweepRangeTest, NoRangeIsToldWhileSomeThatAreLeftMakeNoSteps) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  TrainPairs(sweep.jobs, 6);
+  const auto set_steps = [&](int64_t job, int steps) {
+    Write([&](sql::Transaction& tx) { return tx.Run("UPDATE jobs SET steps = ? WHERE num = ?", steps, job).status(); });
+  };
+
+  set_steps(sweep.jobs[15], 0);
+  EXPECT_EQ(Update("s").seconds_left_high(), 0) << "one that is queued";
+  EXPECT_GT(Update("s").seconds_left(), 0);
+  set_steps(sweep.jobs[15], 100);
+  EXPECT_GT(Update("s").seconds_left_high(), 0);
+  for (const size_t running : {12, 13}) set_steps(sweep.jobs[running], 0);
+  EXPECT_EQ(Update("s").seconds_left_high(), 0);
+}
+
 TEST_F(SweepRangeTest, NoRangeIsToldWhileSomeOfItsWorkersHaveNotCalledThisProcess) {
   const Made sweep = AddSweep(SmallSweep("s"));
   TrainPairs(sweep.jobs, 6);
