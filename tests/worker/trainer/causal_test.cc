@@ -199,12 +199,12 @@ TEST_F(CausalTest, WhatTellsTheTwoSidesApartIsRefused) {
   PackSettings settings = Decoder("even_pairs", "log_kerple");
   settings.model.break_symmetry = true;
   EXPECT_THAT(std::string(Validate(settings).message()), HasSubstr("model.break_symmetry: true tells the two sides apart"));
-  PackSettings images = settings;
-  images.experiment = "language";
-  images.task = "enwik8";
-  images.data = "enwik8";
-  images.model.break_symmetry = false;
-  EXPECT_THAT(std::string(Validate(images).message()), HasSubstr("model.causal: true"));
+  PackSettings language = settings;
+  language.experiment = "language";
+  language.task = "enwik8";
+  language.data = "enwik8";
+  language.model.break_symmetry = false;
+  EXPECT_THAT(std::string(Validate(language).message()), HasSubstr("model.causal: true"));
 }
 
 }  // namespace

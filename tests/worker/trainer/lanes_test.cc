@@ -125,7 +125,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"shape", false, false, true}, Case{"rope", false, false, true}, Case{"rope", true, false, true},
                       Case{"alibi", false, false, true}, Case{"alibi", true, true, true}, Case{"log_kerple", false, false, true},
                       Case{"log_kerple", true, false, true}, Case{"log_kerple", true, true, true}, Case{"sandwich", false, false, true},
-                      Case{"relative", false, false, true}, Case{"relative", true, false, true}, Case{"relative", true, true, true}),
+                      Case{"relative", false, false, true}, Case{"relative", true, false, true}, Case{"relative", true, true, true},
+                      Case{"t5", false, false, true}, Case{"t5", true, false, true}, Case{"t5", true, true, true}),
     [](const auto& each) { return (std::ostringstream() << each.param).str(); });
 
 // Tapes that fill no block, one block, several.
