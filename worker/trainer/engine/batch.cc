@@ -24,8 +24,9 @@ Batch Unsampled(const PackSettings& settings, PositionUse use, int requested_len
   return batch;
 }
 
-// Puts the true outputs but the last where a decoder reads them: behind the begin token, which is the first of those that OnTape() leaves there.
-void FeedBack(int first_token, Batch& batch) {
+// Teacher forcing: a decoder reads the true outputs but the last, behind the begin token, which is the first of those that OnTape() leaves there. Output y is
+// the token `first_token` + y.
+void PutTrueOutputs(int first_token, Batch& batch) {
   for (int64_t b = 0; b < batch.size; ++b) {
     uint16_t* const begin = &batch.tokens[static_cast<size_t>((b + 1) * batch.tape - batch.outputs)];
     const uint16_t* const target = &batch.targets[static_cast<size_t>(b * batch.outputs)];
@@ -42,7 +43,7 @@ Batch Sampled(const PackSettings& settings, int requested_length, Batch batch) {
   const absl::Status filled = tasks::FillBatch(task, requested_length, *batch.unsampled, 0, inputs, targets, valid);
   TORCH_CHECK(filled.ok(), std::string(filled.message()));  // Validate() has refused such lengths.
   Batch sampled = OnTape(batch.size, inputs, targets, std::move(valid), entry.TokensRead(settings.model.causal));
-  if (settings.model.causal) FeedBack(entry.input_vocabulary, sampled);
+  if (settings.model.causal) PutTrueOutputs(entry.input_vocabulary, sampled);
   sampled.positions = std::move(batch.positions);
   sampled.source = batch.source;
   return sampled;
