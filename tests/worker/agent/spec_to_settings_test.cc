@@ -34,7 +34,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   const absl::StatusOr<trainer::PackSettings> settings = SettingsOf(SpecOf(R"pb(
     experiment: "images" task: "imagenet" data: "photographs" encoding: "log_kerple" randomized: true
     model { layers: 2 embedding_dim: 16 heads: 4 mlp_dim: 32 dropout: 0.25 kerple_shared: true break_symmetry: true
-            sandwich_dim: 24 learned_rows: 99 t5_buckets: 12 t5_max_distance: 55 decoder_layers: 3 classes: 7 row_delimiter: false count_delimiters: false
+            sandwich_dim: 24 learned_rows: 99 causal: true t5_buckets: 12 t5_max_distance: 55 decoder_layers: 3 classes: 7 row_delimiter: false count_delimiters: false
             pixel_embedding: "linear" kv_heads: 2 rope_theta: 500 attention_scale: 1.5 folder: "tinyllama"
             attention_scale_from: 2048 attention_scale_growth: 0.3 }
     positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero"
@@ -63,6 +63,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_TRUE(settings->model.break_symmetry);
   EXPECT_EQ(settings->model.sandwich_dim, 24);
   EXPECT_EQ(settings->model.learned_rows, 99);
+  EXPECT_TRUE(settings->model.causal);
   EXPECT_EQ(settings->model.t5_buckets, 12);
   EXPECT_EQ(settings->model.t5_max_distance, 55);
   EXPECT_EQ(settings->model.decoder_layers, 3);
@@ -117,8 +118,6 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->evaluation.perplexity_protocol, trainer::PackSettings::Evaluation::PerplexityProtocol::kYarn);
 }
 
-// A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
-// fields, so that whoever adds one comes by.
 TEST(SpecToSettingsTest, SizesThatAreNotGivenAreAFolders) {
   const absl::StatusOr<trainer::PackSettings> settings = SettingsOf(SpecOf("model { folder: 'tinyllama' layers: 22 attention_scale: 1.5 }"));
   ASSERT_TRUE(settings.ok()) << settings.status();
@@ -127,8 +126,10 @@ TEST(SpecToSettingsTest, SizesThatAreNotGivenAreAFolders) {
   EXPECT_EQ(settings->model.rope_theta, 0);
 }
 
+// A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
+// fields, so that whoever adds one comes by.
 TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
-  EXPECT_EQ(v1::Model::descriptor()->field_count(), 20);
+  EXPECT_EQ(v1::Model::descriptor()->field_count(), 23);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 8);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 13);
   EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 18);
