@@ -18,7 +18,7 @@ struct RunningPack {
   int members = 0;
   AttemptPhase phase = AttemptPhase::kStarting;
   int step = 0;
-  int steps = 0;
+  int steps = 0;                // More than 0.
   double steps_per_second = 0;  // Of each member; 0: nobody knows yet.
 };
 
