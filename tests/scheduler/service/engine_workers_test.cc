@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "proto/types/time.h"
@@ -58,6 +59,44 @@ TEST_F(EngineWorkersTest, WhenASilentWorkerWasLastHeardOfIsInTheStoreOnceItIsGon
   EXPECT_EQ(gone.state(), "gone");
   EXPECT_EQ(FromTimestamp(gone.seen_at()), last);
   EXPECT_EQ(gone.reason(), "last heard of at " + ReadableTime(last));
+}
+
+TEST_F(EngineWorkersTest, WhenASilentWorkerWasLastHeardOfIsWrittenLaterWhereItCouldNotBe) {
+  TestWorker worker = Worker("silent");
+  worker.Sync();
+  Advance(seconds(5));
+  worker.Sync();
+  const WallTime last = clock_.Wall();
+  disk_full_ = true;
+  Advance(seconds(15));
+  ASSERT_LT(SeenInStore("silent"), last);
+
+  disk_full_ = false;
+  Advance(options_.write_every);
+
+  EXPECT_EQ(SeenInStore("silent"), last);
+}
+
+// A network that fails under all of them: an event writes some, and those that come after it the others.
+TEST_F(EngineWorkersTest, WhenManySilentWorkersWereLastHeardOfIsWrittenSoonAfter) {
+  constexpr int kMany = 101;
+  std::vector<TestWorker> workers;
+  for (int i = 0; i < kMany; ++i) workers.push_back(Worker("silent-" + std::to_string(i)));
+  for (TestWorker& worker : workers) worker.Sync();
+  Advance(seconds(5));
+  for (TestWorker& worker : workers) worker.Sync();
+  const WallTime last = clock_.Wall();
+  const auto written = [this, last] {
+    int count = 0;
+    for (int i = 0; i < kMany; ++i) count += SeenInStore("silent-" + std::to_string(i)) == last;
+    return count;
+  };
+  ASSERT_EQ(written(), 0);
+
+  Advance(seconds(15));
+  EXPECT_GT(written(), 0);
+  Advance(options_.write_every);
+  EXPECT_EQ(written(), kMany);
 }
 
 TEST_F(EngineWorkersTest, TheEndWritesWhenEachWorkerLastCalled) {
