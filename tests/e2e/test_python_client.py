@@ -55,6 +55,7 @@ def test_values_and_tables_are_those_that_the_command_line_prints(home, schedule
     seen = []
     done = client.wait("tiny", timeout=harness.PATIENCE_S, on_update=seen.append)
     assert (done["succeeded"], done["failed"]) == (16, 0) and seen[-1]["succeeded"] == 16 and seen[-1]["job_steps_total"] == 48
+    assert {seen[-1][name] for name in ("seconds_left", "seconds_left_high", "stalled", "store_trouble")} == {None}
 
     values = client.measurements("tiny")
     assert list(values.columns[-1:]) == ["model.layers"] and values["length"].dtype == "Int64"
@@ -132,11 +133,13 @@ def test_a_sweep_is_planned_submitted_once_steered_and_waited_for(home, schedule
         client.resume("none")
     assert refused.value.code == "FAILED_PRECONDITION"
     client.submit(NOOP)
-    with pytest.raises(package.TimedOut, match="0 of 8 jobs are done"):
-        client.wait("none", timeout=0.5)
+    for timeout in (0.5, 0):
+        with pytest.raises(package.TimedOut, match="0 of 8 jobs are done"):
+            client.wait("none", timeout=timeout)
     Worker(home, scheduler)
     assert client.wait("none", timeout=harness.PATIENCE_S)["succeeded"] == 8
     assert client.retry("none")["jobs_steered"] == 0
+    assert client.wait("none", timeout=0)["succeeded"] == 8, "without any time it is asked once"
 
 
 def test_what_is_wrong_is_told_by_its_class_and_in_the_schedulers_words(client):

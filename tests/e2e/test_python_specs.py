@@ -44,6 +44,7 @@ def test_a_dict_in_the_shape_of_a_sweep_file_is_that_sweep():
     ({"training": {"steps": 2**31}}, "training.steps: 2147483648 is not within -2147483648 and 2147483647"),
     ({"axes": {"seed": [-1]}}, "axes.seed[0]: -1 is not within 0 and 4294967295"),
     ({"model": {"dropout": float("nan")}}, "model.dropout: nan is not finite"),
+    ({"model": {"dropout": 10**400}}, "model.dropout: 1000000000"),
     ({"model": {"kerple_shared": 1}}, "model.kerple_shared: 1 (int) where True or False belongs"),
     ({"model": {"layers": [2, 4]}}, "model.layers: a list where one value belongs"),
     ({"model": {"layers": None}}, "model.layers: None is no value"),

@@ -1,4 +1,5 @@
 """The package of Python on a store: the scheduler that it starts, and that nothing is left of it."""
+import gc
 import pathlib
 import signal
 import subprocess
@@ -59,6 +60,56 @@ def test_a_store_that_somebody_has_open_is_asked_for_there(home):
         with package.open_store(store, copy=True) as third:
             assert third.address != first.address and third.cancel("none")["state"] == "cancelled"
         assert first.sweeps()["state"][0] == "live"
+
+
+def test_a_cell_that_is_run_again_has_a_client_that_works(home):
+    store = home.path / "mine.db"
+    client = package.open_store(store, create=True)
+    process, folder = scheduler_of(client), pathlib.Path(client.address.removeprefix("unix:")).parent
+    client = package.open_store(store)  # The first one is nobody's any more.
+    assert client.sweeps().empty and process.poll() is None
+    with package.open_store(store) as other:
+        client.close()
+        assert other.sweeps().empty, "the last one ends it"
+    assert process.poll() == 0 and not folder.exists()
+
+
+def test_a_client_that_nobody_has_any_more_leaves_nothing(home):
+    client = package.open_store(home.path / "mine.db", create=True)
+    process, folder = scheduler_of(client), pathlib.Path(client.address.removeprefix("unix:")).parent
+    del client
+    gc.collect()
+    assert process.poll() == 0 and not folder.exists()
+
+
+def as_program(home, monkeypatch, text):
+    """A scheduler that does this before, or instead of, what it does else."""
+    folder = home.path / "bin"
+    folder.mkdir()
+    program = folder / "longreach-scheduler"
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("LONGREACH_BIN", str(folder))
+
+
+def test_what_it_does_before_it_listens_is_no_refusal(home, monkeypatch):
+    as_program(home, monkeypatch, f"""echo "progress: copying the store"\necho "progress: still"\nexec {BIN}/longreach-scheduler "$@" """)
+    with package.open_store(home.path / "mine.db", create=True) as client:
+        assert client.sweeps().empty
+
+
+@pytest.mark.parametrize("text, said", [
+    ("exit 7", "ended with exit code 7 and said nothing"),
+    ("echo progress: copying; echo 'some log line' >&2; exit 1", "ended with exit code 1; the last that it said: some log line"),
+    ("printf 'progress: cop'; kill -9 $$", "was killed by signal 9"),
+    ("echo 'some log line' >&2; echo 'error: no room' >&2; exit 1", "^no room$"),
+    ("exec cat", "did not say within 0.1 s that it listens")])
+def test_a_program_that_does_not_come_to_listen_is_told_of(home, monkeypatch, text, said):
+    as_program(home, monkeypatch, text)
+    if "within" in said:
+        monkeypatch.setattr(package.embedded, "_START_PATIENCE_S", 0.1)
+    with pytest.raises(package.Refused, match=said):
+        package.open_store(home.path / "mine.db", create=True)
 
 
 def test_a_store_of_a_scheduler_for_others_is_refused_in_its_words(home):

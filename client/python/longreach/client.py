@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import pandas
@@ -15,7 +16,9 @@ from longreach.system_settings import SystemSettings
 from longreach.table_frames import table_frame
 from longreach.waiting import watched
 
-_RATES = ("job_steps_per_second", "seconds_left", "job_steps_done", "job_steps_total")
+_RATES = ("job_steps_per_second", "job_steps_done", "job_steps_total")
+# 0 or empty: not known, or nothing is wrong.
+_MAYBE = ("seconds_left", "seconds_left_low", "seconds_left_high", "store_trouble", "stalled")
 
 
 class Client:
@@ -29,7 +32,9 @@ class Client:
 
     def __init__(self, calls: Calls, scheduler=None):
         self._calls = calls
-        self._scheduler = scheduler  # One of its own, which nothing works for unless somebody starts a worker.
+        self._scheduler = scheduler  # One of this process, which nothing works for unless somebody starts a worker.
+        if scheduler is not None:
+            scheduler.join(self)
 
     def __enter__(self) -> Client:
         return self
@@ -46,11 +51,11 @@ class Client:
         return self._calls.address
 
     def close(self) -> None:
-        """Ends the connection, and the scheduler that open_store() has started."""
+        """Ends the connection, and the scheduler that open_store() has started, unless another client of this process still has it."""
         self._calls.close()
-        if self._scheduler is not None:
-            self._scheduler.close()
-            self._scheduler = None
+        scheduler, self._scheduler = self._scheduler, None
+        if scheduler is not None:
+            scheduler.leave(self)
 
     # Looking.
 
@@ -88,9 +93,9 @@ class Client:
               published: bool | str = False, labels: bool = False) -> pandas.DataFrame:
         """A table of measured values as papers print them; NaN where nothing is measured. `.attrs` has title, metric, unit, notes, and the gain where there is one.
 
-        Asked for nothing else it is the table that the sweep was submitted with. Else it is one of what is asked for, and defaults (docs/reference/sweep-files.md,
-        "table"). rows, columns: axes, as "task", "encoding", "length", "model.layers", or several: "task,system". aggregate: "max", "min", "mean", "median" over what is
-        neither. best_of: an axis whose best value counts in each cell.
+        Asked for nothing else it is the table that the sweep was submitted with (a warning says where that cannot be used). Else it is one of what is asked for, and
+        defaults (docs/reference/sweep-files.md, "table"). rows, columns: axes, as "task", "encoding", "length", "model.layers", or several: "task,system".
+        aggregate: "max", "min", "mean", "median" over what is neither. best_of: an axis whose best value counts in each cell.
         published: the columns "measured" and "published" above the others; True: by the published table that the sweep's own table names; or its name ("table_b1").
         labels: rows and columns by the words that papers have for them ("Even Pairs") instead of names and numbers.
         """
@@ -100,6 +105,9 @@ class Client:
         asked.update({name: list_of(value) for name, value in (("best_of", best_of), ("only", only)) if value is not None})
         spec = protocol.message("TableSpec")()
         if not asked:
+            if found.HasField("table_trouble"):
+                warnings.warn(f"the table that sweep '{found.name}' was submitted with cannot be used ({found.table_trouble}): the usual one takes its place; submitting the "
+                              "same sweep again mends that", stacklevel=2)
             spec.CopyFrom(found.table)
         if isinstance(published, str):
             spec.published = published
@@ -114,8 +122,8 @@ class Client:
         return table_frame(table, request.table.rows, request.table.columns, labels, bool(published))
 
     def workers(self) -> pandas.DataFrame:
-        """The workers that are there, and those that are gone but called in the last days: id, name, state, device, threads, pack_limit, seen_at (UTC), what they do,
-        why they get no work."""
+        """The workers that are there, and those that are gone but called in the last days: id, name, state, device, threads, pack_limit, seen_at (UTC), running (what
+        they do), reason (why they get no work), damaged_data_sets."""
         return frames.workers_frame(self.call("ListWorkers").workers)
 
     # Steering.
@@ -154,9 +162,10 @@ class Client:
     def wait(self, sweep: str = "last", timeout: float | None = None, on_update: Callable[[dict], Any] | None = None) -> dict:
         """Waits until no job of a sweep is open, and gives the sweep: "failed" and "cancelled" count what did not succeed.
 
-        timeout: in seconds. on_update gets the sweep at each change, with job_steps_per_second, seconds_left (None: not known), job_steps_done and job_steps_total. A
-        scheduler that goes away is waited for, 10 minutes long. TimedOut: the time was up. Refused: it is a store that open_store() has opened, and no worker
-        works on it.
+        timeout: in seconds; 0 looks once. on_update gets the sweep at each change, with job_steps_done and job_steps_total, job_steps_per_second, seconds_left and the
+        range from seconds_left_low to seconds_left_high (None: not known), and sentences why the store takes nothing (store_trouble) or why no more jobs of the
+        sweep come (stalled), else None. A paused sweep is waited for, and a scheduler that goes away 10 minutes long. TimedOut: the time was up. Refused: it is a
+        store that open_store() has opened, and no worker works on it.
         """
         end = None if timeout is None else time.monotonic() + timeout
         row = frames.sweep_row(self._sweep(sweep))
@@ -165,7 +174,7 @@ class Client:
             if update is not None:
                 row = frames.sweep_row(update.sweep)
                 if on_update is not None and update != told:
-                    on_update({**row, **{name: getattr(update, name) for name in _RATES}, "seconds_left": update.seconds_left or None})
+                    on_update({**row, **_how_it_goes_on(update)})
                 told = update
                 if update.finished:
                     return row
@@ -177,7 +186,7 @@ class Client:
 
     # Everything else.
 
-    def call(self, name: str, timeout: float | None = None, **fields: Any) -> Any:
+    def call(self, name: str, /, timeout: float | None = None, **fields: Any) -> Any:
         """Any call of proto/longreach/v1/api.proto, with the fields of its request: call("GetJob", job="1a2b"). Gives its answer as it is, a message of protobuf;
         of a call that streams answers (FollowLog) an iterator over them, which is not begun again where it breaks off. timeout: in seconds."""
         method = protocol.method(name)
@@ -208,6 +217,11 @@ class Client:
             return
         raise error_of("FAILED_PRECONDITION", "nothing works on this store, so waiting for the sweep is in vain; 'longreach run' works on a store, and a worker of your "
                                               f"own can be started: longreach-worker run --scheduler {self.address} --state DIR")
+
+
+def _how_it_goes_on(update) -> dict:
+    """What a message SweepUpdate has beside its sweep."""
+    return {**{name: getattr(update, name) for name in _RATES}, **{name: getattr(update, name) or None for name in _MAYBE}}
 
 
 def _table_spec(asked: dict):

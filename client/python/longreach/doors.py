@@ -9,7 +9,7 @@ from longreach import protocol
 from longreach.calls import Calls
 from longreach.client import Client
 from longreach.credentials import Credentials, address_of, metadata_of, open_channel, read_credentials
-from longreach.embedded import EmbeddedScheduler, Held, check_store
+from longreach.embedded import EmbeddedScheduler, Held, check_store, own_scheduler
 from longreach.errors import Error, TimedOut, Unreachable, error_of
 
 # Whether a scheduler is there at all is known soon.
@@ -33,10 +33,11 @@ def connect(address: str | None = None, *, ca: str | None = None, certificate: s
 
 
 def open_store(path: str | os.PathLike, *, create: bool = False, copy: bool = False) -> Client:
-    """A client of a store's file on this machine, by a `longreach-scheduler` of its own, which ends with close() or with this process.
+    """A client of a store's file on this machine, by a `longreach-scheduler` of its own, which ends with close() or with this process. Opened again meanwhile, as by
+    a cell that is run again, it is the same scheduler, which ends with the last of its clients.
 
     The program is the one in LONGREACH_BIN, else on the PATH. Where another command of this machine has the store open, as 'longreach run' has, its scheduler is
-    asked. create: makes a store where there is none. copy: works on a copy of the file, which is neither changed nor held, and gone at the end.
+    asked; one that has it for a moment only is waited for, a minute long. create: makes a store where there is none. copy: works on a copy of the file, which is neither changed nor held, and gone at the end.
 
     NotFound: there is no such store, or no such program. Refused: the store cannot be opened, in the program's words.
     """
@@ -52,7 +53,7 @@ def open_store(path: str | os.PathLike, *, create: bool = False, copy: bool = Fa
             is_late = time.monotonic() > end
             if held.address.startswith("unix:"):
                 try:
-                    return _client(held.address, Credentials())
+                    return _client(held.address, Credentials(), own_scheduler(held.address))
                 except Unreachable:  # It has ended just now, and the store is free.
                     if is_late:
                         raise

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import os
 import pathlib
-import select
+import selectors
 import shutil
 import subprocess
 import tempfile
+import time
+import weakref
 
 from longreach.errors import Error, error_of
 
@@ -17,6 +19,9 @@ _START_PATIENCE_S = 300
 _MAX_SOCKET_PATH = 103
 _READY = "listening on "
 _HELD = "held at "
+_PROGRESS = b"progress: "
+# Those of this process, by address.
+_OWN: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
 class Held(Exception):
@@ -40,60 +45,72 @@ def find_program() -> str:
 
 
 class EmbeddedScheduler:
-    """Started on a store, and listening at `address`. Held: somebody else has the store. Refused: the program refused, in its words."""
+    """Started on a store, and listening at `address`. Held: somebody else has the store. Refused: the program refused, in its words.
+
+    It ends with the last of its clients: one that opens a store of its own process again, as a cell does that is run again, shares the scheduler of the first.
+    """
 
     def __init__(self, store: str, copy: bool):
         program = find_program()
-        self._folder = _folder_for_socket()
-        arguments = ["--store", store, "--listen", f"unix:{self._folder}/scheduler.sock", "--until-stdin-closes"]
+        folder = _folder_for_socket()
+        arguments = ["--store", store, "--listen", f"unix:{folder}/scheduler.sock", "--until-stdin-closes"]
         if copy:
             arguments += ["--copy-to-read", "--copy-always"]
+        self._clients: weakref.WeakSet = weakref.WeakSet()
         self._said = tempfile.TemporaryFile()
         try:
             # In a session of its own: to interrupt a cell is no reason for it to end. The pipe is: it closes with this process, however that ends.
             self._process = subprocess.Popen([program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, start_new_session=True)
         except OSError as error:
-            self._forget()
+            _forget(self._said, folder)
             raise error_of("FAILED_PRECONDITION", f"cannot start {program}: {error.strerror}") from None
+        # Also where nobody has closed the last client.
+        self._end = weakref.finalize(self, _end, self._process, self._said, folder, os.getpid())
         try:
-            line = self._first_line()
-            if not line.startswith(_READY):
-                self._process.stdin.close()
-                self._end()
+            line = self._first_word()
+            if line is None or not line.startswith(_READY):
+                _stop(self._process)
                 raise self._refusal(line)
         except BaseException:
-            self.close()
+            self._end()
             raise
         self.address = line[len(_READY):].strip()
+        _OWN[self.address] = self
+
+    def join(self, client) -> None:
+        """This one needs it, too."""
+        self._clients.add(client)
+
+    def leave(self, client) -> None:
+        """Ends it where this one was the last."""
+        self._clients.discard(client)
+        if not self._clients:
+            self.close()
 
     def close(self) -> None:
         """Ends it: what it has answered is on disk."""
-        if not self._process.stdin.closed:
-            self._process.stdin.close()
         self._end()
-        self._process.stdout.close()
-        self._forget()
 
-    def _first_line(self) -> str:
-        ready, _, _ = select.select([self._process.stdout], [], [], _START_PATIENCE_S)
-        return self._process.stdout.readline().decode(errors="replace") if ready else ""
+    def _first_word(self) -> str | None:
+        """The first line that it says, but for what it does until then (a copy that it makes). Empty: it has ended without a word; None: it takes too long."""
+        end, said = time.monotonic() + _START_PATIENCE_S, b""
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._process.stdout, selectors.EVENT_READ)
+            while ready.select(max(0.0, end - time.monotonic())):
+                more = os.read(self._process.stdout.fileno(), 1 << 16)
+                *lines, said = (said + more).split(b"\n")
+                words = [line for line in lines if not line.startswith(_PROGRESS)]
+                if words or not more:
+                    return [*words, said][0].decode(errors="replace")
+        return None
 
-    def _end(self) -> None:
-        for patience_s, then in ((30, self._process.terminate), (10, self._process.kill), (10, None)):
-            try:
-                self._process.wait(patience_s)
-                return
-            except subprocess.TimeoutExpired:
-                if then is not None:
-                    then()
-
-    def _refusal(self, line: str) -> Exception:
-        refusal = error_of("FAILED_PRECONDITION", self._last_words())
-        if line.startswith("held"):
+    def _refusal(self, line: str | None) -> Exception:
+        refusal = error_of("FAILED_PRECONDITION", self._last_words(line is None))
+        if line is not None and line.startswith("held"):
             return Held(refusal, line[len(_HELD):].strip() if line.startswith(_HELD) else "")
         return refusal
 
-    def _last_words(self) -> str:
+    def _last_words(self, is_late: bool) -> str:
         self._said.seek(0)
         lines = self._said.read().decode(errors="replace").split("\n")
         lines = [line for line in lines if line.strip()][-5:]
@@ -101,12 +118,40 @@ class EmbeddedScheduler:
             if line.startswith("error: "):
                 return line[len("error: "):]
         code = self._process.returncode
-        how = "did not say in time that it listens" if code is None else f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        how = (f"did not say within {_START_PATIENCE_S} s that it listens" if is_late or code is None else
+               f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}")
         return f"{PROGRAM} {how}{'; the last that it said: ' + lines[-1] if lines else ' and said nothing'}"
 
-    def _forget(self) -> None:
-        self._said.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+
+def own_scheduler(address: str) -> EmbeddedScheduler | None:
+    """The one of this process that listens there."""
+    return _OWN.get(address)
+
+
+def _stop(process: subprocess.Popen) -> None:
+    if not process.stdin.closed:
+        process.stdin.close()
+    for patience_s, then in ((30, process.terminate), (10, process.kill), (10, None)):
+        try:
+            process.wait(patience_s)
+            return
+        except subprocess.TimeoutExpired:
+            if then is not None:
+                then()
+
+
+def _end(process: subprocess.Popen, said, folder: str, owner: int) -> None:
+    """Not by a copy of the process that started it, as multiprocessing makes them: its own ends are no reason."""
+    if os.getpid() != owner:
+        return
+    _stop(process)
+    process.stdout.close()
+    _forget(said, folder)
+
+
+def _forget(said, folder: str) -> None:
+    said.close()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _folder_for_socket() -> str:

@@ -16,8 +16,7 @@ _PACKAGE = "longreach.v1"
 _KEPT: list = []
 
 
-@functools.lru_cache(maxsize=None)
-def pool():
+def _read_pool():
     """The descriptors, in a pool of their own."""
     try:
         data = pkgutil.get_data("longreach", "protocol.binpb")
@@ -38,10 +37,14 @@ def _keep(types) -> None:
         _keep(one.nested_types)
 
 
+# Read with this module: of two threads that ask for it first, each would make one, and messages of two pools do not fit together.
+_POOL = _read_pool()
+
+
 @functools.lru_cache(maxsize=None)
 def message(name: str):
     """The class of a message: message("SweepSpec")."""
-    return message_factory.GetMessageClass(pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 
 class Method:
@@ -59,7 +62,7 @@ class Method:
 @functools.lru_cache(maxsize=None)
 def _methods() -> dict:
     """By name, those that a client calls."""
-    service = pool().FindServiceByName(f"{_PACKAGE}.Longreach")
+    service = _POOL.FindServiceByName(f"{_PACKAGE}.Longreach")
     return {one.name: Method(one) for one in service.methods}
 
 

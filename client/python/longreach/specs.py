@@ -65,10 +65,13 @@ def value_of(field, value, where: str):
         raise refused(f"{where}: the text {value!r} where a number belongs; {_TEXT_FOR_NUMBER}")
     if _is_bool(value) or not isinstance(value, numbers.Real):
         raise refused(f"{where}: {_shown(value)} where a number belongs")
-    if not math.isfinite(value):
+    if not isinstance(value, numbers.Integral) and not math.isfinite(value):
         raise refused(f"{where}: {value} is not finite")
     if kind in (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # Of a whole number that no float is near to.
+            raise refused(f"{where}: {_shown(value)} is too large") from None
     if value != int(value):
         raise refused(f"{where}: {value} where a whole number belongs")
     low, high = (0, 2**32 - 1) if kind == FieldDescriptor.CPPTYPE_UINT32 else (-2**31, 2**31 - 1)

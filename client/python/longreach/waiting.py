@@ -10,6 +10,7 @@ from longreach.errors import Error
 
 # How long each watch lasts before it is begun anew; then there is a moment for something else.
 WATCH_S = 10.0
+_LEAST_S = 1.0
 # A scheduler that went away is waited for so long.
 AWAY_PATIENCE_S = 600.0
 
@@ -23,7 +24,8 @@ def watched(calls: Calls, sweep: str, end: float | None) -> Iterator:
         answered, failure = False, None
         left = WATCH_S if end is None else min(WATCH_S, end - time.monotonic())
         try:
-            for update in calls.follow("WatchSweep", request, timeout=max(left, 0.001)):
+            # Also without any time it is asked once.
+            for update in calls.follow("WatchSweep", request, timeout=left if left > 0 else _LEAST_S):
                 answered, lost_at, tries = True, None, 0
                 yield update, True
                 if update.finished:
