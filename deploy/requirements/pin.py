@@ -23,8 +23,9 @@ WANTED = {
     "test": ["grpcio==1.76.0", "grpcio-tools==1.76.0", "pytest==9.2.0", "pytest-timeout==2.4.0", "pytest-xdist==3.8.0",
              "sentencepiece==0.2.1", "setuptools==81.0.0", "vl-convert-python==1.9.0.post1", "packaging==26.3", "playwright==1.65.2",
              "axe-playwright-python==0.1.8", "pandas==3.1.1", "numpy==2.4.6"],
-    # What torch and pytest have too, in their versions.
-    "transformers": ["transformers==4.57.1", "filelock==4.2.11", "fsspec==2026.9.0", "packaging==26.3", "typing-extensions==4.16.0"],
+    # What torch and the tests have too, in their versions.
+    "transformers": ["transformers==4.57.1", "filelock==4.2.11", "fsspec==2026.9.0", "packaging==26.3", "typing-extensions==4.16.0",
+                     "numpy==2.4.6"],
 }
 TITLE = {
     "cpu": "What libtorch_cpu.so needs, for machines without a GPU: a part of cuda.txt.",

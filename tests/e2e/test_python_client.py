@@ -103,6 +103,17 @@ def test_pages_have_all_values_once(home, scheduler, client):
     assert list(client.measurements("none").columns) == ["job", "system", "task", "encoding", "learning_rate", "seed", "diverged", "metric", "length", "slice", "value"]
 
 
+def test_columns_have_their_types_where_there_is_no_row(client):
+    """What is done with a column, as choosing by its texts, is done with that of a sweep that has just begun, too."""
+    assert client.sweeps()["name"].str.startswith("none").sum() == 0 and client.workers()["device"].str.len().sum() == 0
+    client.submit(NOOP)
+    for empty in (client.jobs("none", state="failed"), client.measurements("none")):
+        filled = client.jobs("none")
+        assert empty.empty and all(empty[name].dtype == filled[name].dtype for name in empty.columns if name in filled.columns)
+    for name in ("metric", "slice", "system"):
+        assert client.measurements("none")[name].str.contains("=").sum() == 0
+
+
 def test_a_job_that_diverged_is_a_row_without_a_value(home, scheduler, client):
     spec = {**TINY, "axes": {**TINY["axes"], "learning_rate": [1e30]}, "training": {**TINY["training"], "steps": 20}, "systems": TINY["systems"][:1]}
     client.submit(spec)

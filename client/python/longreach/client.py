@@ -215,8 +215,8 @@ class Client:
     def _check_that_somebody_works(self) -> None:
         if self._scheduler is None or any(one.state == "active" for one in self.call("ListWorkers").workers):
             return
-        raise error_of("FAILED_PRECONDITION", "nothing works on this store, so waiting for the sweep is in vain; 'longreach run' works on a store, and a worker of your "
-                                              f"own can be started: longreach-worker run --scheduler {self.address} --state DIR")
+        raise error_of("FAILED_PRECONDITION", "nothing works on this store, so waiting for the sweep is in vain; start a worker: longreach-worker run --scheduler "
+                                              f"{self.address} --state DIR; or close() this client, and 'longreach run' works on the store")
 
 
 def _how_it_goes_on(update) -> dict:

@@ -14,6 +14,8 @@ SWEEP_COLUMNS = ("id", "name", "state", "priority", "jobs", *_COUNTS, "submitted
 JOB_COLUMNS = ("job", "system", "task", "encoding", "learning_rate", "seed")
 VALUE_COLUMNS = (*JOB_COLUMNS, "diverged", "metric", "length", "slice", "value")
 _JOB_TYPES = {"learning_rate": "float64", "seed": "int64", "diverged": "bool"}
+# As this pandas has texts in columns: those of old ones are objects.
+_TEXT = pandas.Series(["text"]).dtype
 
 
 def time_of(stamp) -> datetime.datetime | None:
@@ -72,9 +74,9 @@ def measurements_frame(pages: Iterable, settings) -> pandas.DataFrame:
             columns["length"] += [one.length for one in values]
             columns["slice"] += [one.slice or None for one in values]
             columns["value"] += [one.value for one in values]
-    columns.update(others)
     # A job that diverged has no length, and the others' are whole numbers all the same.
-    return _typed(pandas.DataFrame(columns), {**_JOB_TYPES, "length": "Int64", "value": "float64"})
+    frame = _typed(pandas.DataFrame(columns), {**_JOB_TYPES, "length": "Int64", "value": "float64"})
+    return frame.assign(**others)
 
 
 def workers_frame(workers) -> pandas.DataFrame:
@@ -99,8 +101,8 @@ def _running(worker) -> str | None:
 
 
 def _typed(frame: pandas.DataFrame, types: dict, times: tuple = ()) -> pandas.DataFrame:
-    """Columns have their types also where there is no row."""
-    frame = frame.astype(types)
+    """Columns have their types also where there is no row, or nothing in any of them; what is neither named nor a time is text."""
+    frame = frame.astype({**{name: _TEXT for name in frame.columns if name not in times}, **types})
     for name in times:
         frame[name] = pandas.to_datetime(frame[name], utc=True)
     return frame
