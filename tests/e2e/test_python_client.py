@@ -78,6 +78,9 @@ def test_values_and_tables_are_those_that_the_command_line_prints(home, schedule
     assert list(by_length.index) == [1, 2] and list(by_length.columns) == [4, 5, 7]
     means = values[(values["task"] == "even_pairs") & (values["metric"] == "accuracy") & (values["length"] == 7)].groupby("model.layers")["value"].mean()
     assert list(by_length[7]) == pytest.approx(list(100 * means))
+    by_both = client.table("tiny", rows=["task", "model.layers"], columns=["encoding"], aggregate="mean")
+    assert by_both.index.names == ["task", "model.layers"] and by_both.equals(client.table("tiny", rows="task,model.layers", columns="encoding", aggregate="mean"))
+    assert client.table("tiny", only=[]).equals(table), "nothing is asked for"
     beside = client.table("tiny", published="table_b1")
     assert list(beside.columns.get_level_values(0).unique()) == ["measured", "published"] and beside["measured"].equals(table)
 
@@ -167,6 +170,13 @@ def test_what_is_wrong_is_told_by_its_class_and_in_the_schedulers_words(client):
     with pytest.raises(package.Refused):
         client.call("GetJob", job=7)
     client.submit(NOOP)
+    for arguments, said in (({"rows": 3}, "^rows: 3 where a text belongs"), ({"length": "5"}, "^table.length: the text '5' where a number belongs"),
+                            ({"metric": ["loss"]}, "^table.metric: a list where one value belongs"), ({"only": [3]}, "^only: 3 where a text belongs"),
+                            ({"aggregate": "avg"}, "unknown aggregate 'avg'")):
+        with pytest.raises(package.Refused, match=said):
+            client.table("none", **arguments)
+    with pytest.raises(package.Refused, match="^only: 3 where a text belongs"):
+        client.jobs("none", only=3)
     with pytest.raises(package.Refused, match="names no published one"):
         client.table("none", published=True)
     with pytest.raises(package.Refused, match="holds other values"):
@@ -261,7 +271,7 @@ def test_a_server_that_does_not_know_the_calls_is_told_of(home):
             package.connect(f"unix:{home.path}/old.sock")
         assert old.value.code == "UNIMPLEMENTED"
     finally:
-        server.stop(None)
+        server.stop(None).wait()
 
 
 def test_certificates_and_tokens_are_shown(home, monkeypatch):

@@ -2,16 +2,20 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from longreach.errors import refused
 
 
-def list_of(texts: str | Sequence[str] | None) -> list:
-    """One text or several."""
+def list_of(name: str, texts: str | Iterable[str] | None) -> list:
+    """One text or several; `name` is the argument, for errors."""
     if texts is None:
         return []
-    return [texts] if isinstance(texts, str) else list(texts)
+    several = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
+    for one in several:
+        if not isinstance(one, str):
+            raise refused(f"{name}: {one!r} where a text belongs")
+    return several
 
 
 def choice_of_lengths(lengths: int | Iterable[int] | None) -> tuple:

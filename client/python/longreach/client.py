@@ -11,7 +11,7 @@ from longreach import frames, protocol
 from longreach.calls import Calls
 from longreach.choices import choice_of_lengths, list_of
 from longreach.errors import error_of, refused
-from longreach.specs import request_of, submission_of
+from longreach.specs import fill, request_of, submission_of
 from longreach.system_settings import SystemSettings
 from longreach.table_frames import table_frame
 from longreach.waiting import watched
@@ -70,7 +70,7 @@ class Client:
         state: "failed", "queued,leased", ["queued", "leased"], "diverged". only: "AXIS=VALUE[,VALUE...]", or a list of these, as of `longreach jobs --only`.
         """
         sweep = self._sweep(sweep).id
-        question = {"sweep": sweep, "state": ",".join(list_of(state)), "only": list_of(only)}
+        question = {"sweep": sweep, "state": ",".join(list_of("state", state)), "only": list_of("only", only)}
         return frames.jobs_frame(job for page in self._pages("ListJobs", question) for job in page.jobs)
 
     def measurements(self, sweep: str, metric: str | None = None, lengths: int | Iterable[int] | None = None, slice: str | None = None,
@@ -84,25 +84,27 @@ class Client:
         """
         found = self._sweep(sweep)
         length, choice = choice_of_lengths(lengths)
-        question = {"sweep": found.id, "metric": metric or "", "only": list_of(only) + choice}
+        question = {"sweep": found.id, "metric": metric or "", "only": list_of("only", only) + choice}
         question.update({} if length is None else {"length": length}, **({} if slice is None else {"slice": slice}))
         return frames.measurements_frame(self._pages("ListMeasurements", question), SystemSettings(self._calls, found))
 
-    def table(self, sweep: str, rows: str | None = None, columns: str | None = None, metric: str | None = None, aggregate: str | None = None,
-              best_of: str | Sequence[str] | None = None, length: int | None = None, slice: str | None = None, only: str | Sequence[str] | None = None,
-              published: bool | str = False, labels: bool = False) -> pandas.DataFrame:
+    def table(self, sweep: str, rows: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None, metric: str | None = None,
+              aggregate: str | None = None, best_of: str | Sequence[str] | None = None, length: int | None = None, slice: str | None = None,
+              only: str | Sequence[str] | None = None, published: bool | str = False, labels: bool = False) -> pandas.DataFrame:
         """A table of measured values as papers print them; NaN where nothing is measured. `.attrs` has title, metric, unit, notes, and the gain where there is one.
 
         Asked for nothing else it is the table that the sweep was submitted with (a warning says where that cannot be used). Else it is one of what is asked for, and
-        defaults (docs/reference/sweep-files.md, "table"). rows, columns: axes, as "task", "encoding", "length", "model.layers", or several: "task,system".
+        defaults (docs/reference/sweep-files.md, "table"). rows, columns: axes, as "task", "encoding", "length", "model.layers", or several: "task,system",
+        or a list.
         aggregate: "max", "min", "mean", "median" over what is neither. best_of: an axis whose best value counts in each cell.
         published: the columns "measured" and "published" above the others; True: by the published table that the sweep's own table names; or its name ("table_b1").
         labels: rows and columns by the words that papers have for them ("Even Pairs") instead of names and numbers.
         """
         found = self._sweep(sweep)
-        asked = {"rows": rows, "columns": columns, "metric": metric, "aggregate": aggregate, "length": length, "slice": slice}
+        asked = {"metric": metric, "aggregate": aggregate, "length": length, "slice": slice}
+        asked.update({name: ",".join(list_of(name, value)) or None for name, value in (("rows", rows), ("columns", columns))})
+        asked.update({name: list_of(name, value) or None for name, value in (("best_of", best_of), ("only", only))})
         asked = {name: value for name, value in asked.items() if value is not None}
-        asked.update({name: list_of(value) for name, value in (("best_of", best_of), ("only", only)) if value is not None})
         spec = protocol.message("TableSpec")()
         if not asked:
             if found.HasField("table_trouble"):
@@ -117,7 +119,7 @@ class Client:
             raise refused(f"the table of sweep '{found.name}' names no published one; name it: published='table_b1'")
         request = request_of(protocol.method("GetTable"), {"sweep": found.id})
         request.table.CopyFrom(spec)
-        request.table.MergeFrom(_table_spec(asked))
+        fill(request.table, asked, "table")
         table = self._calls.ask("GetTable", request)
         return table_frame(table, request.table.rows, request.table.columns, labels, bool(published))
 
@@ -207,7 +209,7 @@ class Client:
             request.page_token = page.next_page_token
 
     def _steer(self, sweep: str, action: str, only: str | Sequence[str] | None = None) -> dict:
-        answer = self.call("SteerSweep", sweep=sweep, action=action, only=list_of(only))
+        answer = self.call("SteerSweep", sweep=sweep, action=action, only=list_of("only", only))
         row = frames.sweep_row(answer)
         row.update({name: getattr(answer, name) for name in ("jobs_steered", "jobs_dropped") if answer.HasField(name)})
         return row
@@ -222,10 +224,3 @@ class Client:
 def _how_it_goes_on(update) -> dict:
     """What a message SweepUpdate has beside its sweep."""
     return {**{name: getattr(update, name) for name in _RATES}, **{name: getattr(update, name) or None for name in _MAYBE}}
-
-
-def _table_spec(asked: dict):
-    try:
-        return protocol.message("TableSpec")(**asked)
-    except (TypeError, ValueError) as error:
-        raise refused(f"table: {error}") from None
