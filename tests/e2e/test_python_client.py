@@ -1,6 +1,7 @@
 """The package of Python with a scheduler that runs: what it gives is what the command line prints, and what it asks for happens."""
 import io
 import signal
+import socket
 import types
 
 import grpc
@@ -261,6 +262,13 @@ def test_what_goes_wrong_where_updates_are_told_is_the_callers(client):
         client.wait("none", on_update=fail)
 
 
+def test_what_answers_is_known_where_it_is_no_scheduler():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        assert package.doors.what_answers(address, b"") == "something"
+    assert package.doors.what_answers(address, b"") == "nothing"
+
+
 def test_a_server_that_does_not_know_the_calls_is_told_of(home):
     import concurrent.futures
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
@@ -297,6 +305,9 @@ def test_certificates_and_tokens_are_shown(home, monkeypatch):
         package.connect(scheduler.address, ca=str(others["ca.crt"]))
     with pytest.raises(package.Unreachable, match="a scheduler with TLS wants ca"):
         package.connect(scheduler.address)
+    answering = package.doors.what_answers
+    assert answering(scheduler.address, others["ca.crt"].read_bytes()) == "another authority"
+    assert {answering(scheduler.address, ca) for ca in (b"", b"no certificate", certificates["ca.crt"].read_bytes())} == {"something"}
 
     # From the environment, as the commands have it; an argument comes first.
     held = home.path / "bob.token"

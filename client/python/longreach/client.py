@@ -94,9 +94,8 @@ class Client:
         """A table of measured values as papers print them; NaN where nothing is measured. `.attrs` has title, metric, unit, notes, and the gain where there is one.
 
         Asked for nothing else it is the table that the sweep was submitted with (a warning says where that cannot be used). Else it is one of what is asked for, and
-        defaults (docs/reference/sweep-files.md, "table"). rows, columns: axes, as "task", "encoding", "length", "model.layers", or several: "task,system",
-        or a list.
-        aggregate: "max", "min", "mean", "median" over what is neither. best_of: an axis whose best value counts in each cell.
+        defaults (docs/reference/sweep-files.md, "table"). rows, columns: an axis, as "task", "encoding", "length" or "model.layers", or several: "task,system", or a
+        list. aggregate: "max", "min", "mean", "median" over what is neither. best_of: an axis whose best value counts in each cell.
         published: the columns "measured" and "published" above the others; True: by the published table that the sweep's own table names; or its name ("table_b1").
         labels: rows and columns by the words that papers have for them ("Even Pairs") instead of names and numbers.
         """
@@ -190,7 +189,8 @@ class Client:
 
     def call(self, name: str, /, timeout: float | None = None, **fields: Any) -> Any:
         """Any call of proto/longreach/v1/api.proto, with the fields of its request: call("GetJob", job="1a2b"). Gives its answer as it is, a message of protobuf;
-        of a call that streams answers (FollowLog) an iterator over them, which is not begun again where it breaks off. timeout: in seconds."""
+        of a call that streams answers (FollowLog) an iterator over them, which is not begun again where it breaks off. timeout: in
+        seconds, of each try."""
         method = protocol.method(name)
         request = request_of(method, fields)
         return self._calls.follow(name, request, timeout) if method.streams else self._calls.ask(name, request, timeout)

@@ -6,6 +6,7 @@ import pathlib
 import time
 
 from longreach import protocol
+from longreach.answering import ANOTHER_AUTHORITY, NOTHING, SOMETHING, what_answers
 from longreach.calls import Calls
 from longreach.client import Client
 from longreach.credentials import Credentials, address_of, metadata_of, open_channel, read_credentials
@@ -37,7 +38,8 @@ def open_store(path: str | os.PathLike, *, create: bool = False, copy: bool = Fa
     a cell that is run again, it is the same scheduler, which ends with the last of its clients.
 
     The program is the one in LONGREACH_BIN, else on the PATH. Where another command of this machine has the store open, as 'longreach run' has, its scheduler is
-    asked; one that has it for a moment only is waited for, a minute long. create: makes a store where there is none. copy: works on a copy of the file, which is neither changed nor held, and gone at the end.
+    asked; one that has it for a moment only is waited for, a minute long. create: makes a store where there is none. copy: works on a copy of the file, which is
+    neither changed nor held, and gone at the end.
 
     NotFound: there is no such store, or no such program. Refused: the store cannot be opened, in the program's words.
     """
@@ -77,17 +79,18 @@ def _client(address: str, shown: Credentials, scheduler: EmbeddedScheduler | Non
         raise error_of("UNAVAILABLE", f"no answer from a scheduler at {address} within {_CONNECT_PATIENCE_S:.0f} s") from None
     except Unreachable as error:
         calls.close()
-        raise error_of(error.code, f"{error}\n  {_what_to_do(str(error))}") from None
+        raise error_of(error.code, f"{error}\n  {_what_to_do(str(error), address, shown.ca)}") from None
     except Error:
         calls.close()
         raise
     return Client(calls, scheduler)
 
 
-def _what_to_do(said: str) -> str:
-    """By what gRPC has said of a connection that was not made."""
-    if "CERTIFICATE_VERIFY_FAILED" in said:
+def _what_to_do(said: str, address: str, ca: bytes) -> str:
+    """By what gRPC has said of a connection that was not made, and by what is there."""
+    answers = what_answers(address, ca) if "failed to connect" in said and not address.startswith("unix:") else NOTHING
+    if "CERTIFICATE_VERIFY_FAILED" in said or answers == ANOTHER_AUTHORITY:
         return "what answers there has no certificate of the authority in ca: that must be the file of that scheduler's authority"
-    if "closed" in said or "reset" in said:
+    if "closed" in said or "reset" in said or answers == SOMETHING:
         return "something takes connections there and ends them: a scheduler with TLS wants ca, and refuses a certificate that is of no authority of its own"
     return "'longreach-scheduler' starts one; connect('HOST:PORT') or LONGREACH_SCHEDULER names another, open_store(FILE) opens a store on this machine"
