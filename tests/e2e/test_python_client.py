@@ -118,6 +118,14 @@ def test_columns_have_their_types_where_there_is_no_row(client):
         assert client.measurements("none")[name].str.contains("=").sum() == 0
 
 
+def test_a_system_that_is_called_by_a_number_has_a_name_all_the_same(client):
+    systems = [{"name": str(layers), "with": {"model": {"layers": layers}}} for layers in (2, 10)]
+    client.submit({**TINY, "systems": systems, "table": {}})
+    table = client.table("tiny", rows="system,model.layers", columns="encoding")
+    assert list(table.index) == [("2", 2), ("10", 10)] or list(table.index) == [("10", 10), ("2", 2)], table
+    assert set(client.table("tiny", rows="system", columns="seed").index) == {"2", "10"} == set(client.jobs("tiny")["system"])
+
+
 def test_a_job_that_diverged_is_a_row_without_a_value(home, scheduler, client):
     spec = {**TINY, "axes": {**TINY["axes"], "learning_rate": [1e30]}, "training": {**TINY["training"], "steps": 20}, "systems": TINY["systems"][:1]}
     client.submit(spec)

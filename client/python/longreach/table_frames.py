@@ -5,8 +5,10 @@ import re
 
 import pandas
 
-# As keys of numbers are written; a system may be called 007.
+# As keys of numbers are written.
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?(e[-+]?\d+)?")
+# Of these axes keys are names, also where somebody has called a system 8: as in the other DataFrames.
+_NAMES = ("system", "task", "encoding", "data")
 
 
 def keys_of(key: str) -> list:
@@ -42,15 +44,14 @@ def _index(entries, axes: str, labels: bool) -> pandas.Index:
         return pandas.Index([one.label for one in entries], name=", ".join(names) if names else None, dtype="object")
     keys = [keys_of(one.key) for one in entries]
     width = max((len(one) for one in keys), default=1)
-    if width == 1:
-        return pandas.Index(_typed([one[0] for one in keys]), name=names[0] if names and len(names) == 1 else None)
-    levels = [_typed([one[at] for one in keys]) for at in range(width)]
-    return pandas.MultiIndex.from_arrays(levels, names=names if names and len(names) == width else None)
+    names = names if names and len(names) == width else [None] * width
+    levels = [_typed([one[at] for one in keys], names[at]) for at in range(width)]
+    return pandas.Index(levels[0], name=names[0]) if width == 1 else pandas.MultiIndex.from_arrays(levels, names=names)
 
 
-def _typed(keys: list) -> list:
-    """Numbers where all of them are."""
-    if not keys or not all(_NUMBER.fullmatch(one) for one in keys):
+def _typed(keys: list, axis: str | None) -> list:
+    """Numbers where all of them are, and the axis has not names."""
+    if axis in _NAMES or not keys or not all(_NUMBER.fullmatch(one) for one in keys):
         return keys
     return [int(one) if re.fullmatch(r"-?\d+", one) else float(one) for one in keys]
 
