@@ -99,9 +99,15 @@ TEST_F(CausalTest, SequencesWithoutAMistakeAreThoseThatItWouldWriteByItself) {
   const std::unique_ptr<StepEngine> engine = MakeNamed(settings, "libtorch");
   PackState state = InitialState(engine->model().layout(), {Member{}});
   const PositionUse use = engine->model().encoding().Use();
-  for (uint64_t step = 0; step < 150; ++step) engine->Update(engine->Gradients(TrainingBatch(settings, use, step), state), {3e-3}, state);
   const Batch batch = TestBatch(settings, use, 3);
-  const TestResult tested = engine->Evaluate(batch, state, [] {})[0];
+  // Until it gets some of them right and not yet all: one that makes no mistake, or nothing else, would tell nothing.
+  TestResult tested;
+  for (uint64_t step = 0; step < 400 && (tested.exact < batch.size / 4 || tested.exact == batch.size); ++step) {
+    engine->Update(engine->Gradients(TrainingBatch(settings, use, step), state), {3e-3}, state);
+    tested = engine->Evaluate(batch, state, [] {})[0];
+  }
+  ASSERT_GE(tested.exact, batch.size / 4);
+  ASSERT_LT(tested.exact, batch.size);
 
   Batch written = batch;
   for (int64_t o = 0; o < batch.outputs; ++o) {
@@ -118,8 +124,6 @@ TEST_F(CausalTest, SequencesWithoutAMistakeAreThoseThatItWouldWriteByItself) {
     right += std::equal(batch.targets.begin() + first, batch.targets.begin() + first + batch.outputs, written.targets.begin() + first);
   }
   EXPECT_EQ(tested.exact, right);
-  EXPECT_GT(right, 0);
-  EXPECT_LT(right, batch.size) << "a model that makes no mistake tells nothing here";
 }
 
 TEST_F(CausalTest, MeasuresExactMatchAtEachLengthAndOverAll) {
