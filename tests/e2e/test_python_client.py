@@ -316,6 +316,11 @@ def test_certificates_and_tokens_are_shown(home, monkeypatch):
     answering = package.doors.what_answers
     assert answering(scheduler.address, others["ca.crt"].read_bytes()) == "another authority"
     assert {answering(scheduler.address, ca) for ca in (b"", b"no certificate", certificates["ca.crt"].read_bytes())} == {"something"}
+    for wrong, said in (({"ca": files["key"]}, "client.key: it holds no certificate of an authority"),
+                        ({"key": str(certificates["reader.key"])}, "reader.key: it is not the key of .*client.crt"),
+                        ({"certificate": files["key"]}, "client.key: it is not the key of")):
+        with pytest.raises(package.Refused, match=said):
+            package.connect(scheduler.address, **{**files, **wrong})
 
     # From the environment, as the commands have it; an argument comes first.
     held = home.path / "bob.token"

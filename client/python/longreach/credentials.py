@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import ssl
 import stat
 
 import grpc
@@ -60,7 +61,9 @@ def read_credentials(ca: str | None, certificate: str | None, key: str | None, t
     token = token.strip()
     if any(not "!" <= letter <= "~" for letter in token):
         raise refused(f"{token_file or 'the token'}: not one token, which has neither blanks nor letters beyond ASCII")
-    return Credentials(_read(ca), _read(certificate), _read(key, secret=True), token)
+    shown = Credentials(_read(ca), _read(certificate), _read(key, secret=True), token)
+    _check_that_tls_takes(shown, ca, certificate, key)
+    return shown
 
 
 def address_of(address: str | None) -> str:
@@ -129,6 +132,25 @@ def _check_mode(path: str, mode: int, secret: bool) -> None:
         raise _unusable(path, f"it is a secret, and everybody on this machine may open it; chmod 600 {path}")
     if mode & stat.S_IWOTH:
         raise _unusable(path, f"everybody on this machine may write it, and so decide who is let in; chmod o-w {path}")
+
+
+def _check_that_tls_takes(shown: Credentials, ca: str | None, certificate: str | None, key: str | None) -> None:
+    """What gRPC could not use it would take for a scheduler that does not answer."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if shown.ca:
+        try:
+            tls.load_verify_locations(cadata=shown.ca.decode("ascii", "ignore"))  # Around certificates there may be any words.
+        except (ssl.SSLError, ValueError) as error:
+            raise _unusable(ca, f"it holds no certificate of an authority in PEM ({_why(error)})") from None
+    if shown.key:
+        try:
+            tls.load_cert_chain(os.path.expanduser(certificate), os.path.expanduser(key), password="")  # Nobody is asked for one: gRPC takes no such key.
+        except (ssl.SSLError, ValueError) as error:
+            raise _unusable(key, f"it is not the key of {certificate}, or one of them is no PEM without a password ({_why(error)})") from None
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "reason", None) or str(error)
 
 
 def _unusable(path: str, why: str | None) -> Error:
