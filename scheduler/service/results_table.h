@@ -82,6 +82,8 @@ class ResultsTable {
   // By system, at which lengths its jobs were to have the metric: whether they lack it elsewhere is not known, as each is tested at its own. What is
   // over all of other lengths is of other tests.
   void SetTestLengths(std::map<std::string, std::set<int>> by_system) { test_lengths_ = std::move(by_system); }
+  // Stands behind the note on jobs that succeeded without a value; empty: nothing is known.
+  void SetWhyUnmeasured(std::string why) { why_unmeasured_ = std::move(why); }
   // Notes over which lengths, ascending, a value is a mean that counts. Those of a job say so themselves (TableJob.lengths); of slices each has its own.
   void SeeLengths(const std::vector<int>& lengths) { lengths_.insert(lengths); }
   // AddToCome() of its sweep.
@@ -190,6 +192,7 @@ class ResultsTable {
   std::map<int, bool> taken_lengths_;  // What TakesLength() has said.
   std::set<std::vector<int>> lengths_;  // What SeeLengths() was told.
   std::map<std::string, std::set<int>> test_lengths_;  // By system.
+  std::string why_unmeasured_;
   std::set<std::string> rows_;
   std::set<std::string> columns_;
   std::map<Place, Placed> cells_;

@@ -145,7 +145,8 @@ void ResultsTable::AddNotesOnJobs(v1::Table& table) const {
   }
   AddNoteOnLengths(table);
   if (left_out.unmeasured > 0) {
-    table.add_notes(fmt::format("{} {}", Count(left_out.unmeasured, "job succeeded", "jobs succeeded"), WithoutValue()));
+    table.add_notes(fmt::format("{} {}{}", Count(left_out.unmeasured, "job succeeded", "jobs succeeded"), WithoutValue(),
+                                why_unmeasured_.empty() ? "" : ": " + why_unmeasured_));
   }
 }
 

@@ -27,6 +27,7 @@ def test_a_decoder_beside_the_encoder(home, tmp_path):
         assert ("measured" in cell) == (column == "true"), (cell, column)
         if column == "true":
             assert 0 <= cell["measured"] <= 100, cell
+    assert "12 jobs succeeded without a value of exact_match over all lengths: it is measured of decoders alone (model.causal: true)" in table["notes"], table
     values = run_cli(home, "results", "both", "--store", store, "--jobs", "--metric", "exact_match", "-o", "csv").out.splitlines()
     assert len(values) == 1 + 12 * 3, values[:3]  # Twelve decoders, two lengths and over both.
 
