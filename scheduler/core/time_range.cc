@@ -5,10 +5,13 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numbers>
 #include <queue>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace longreach::core {
@@ -243,6 +246,19 @@ std::vector<double> AllPlayed(const Sweep& sweep, const Another& another, Places
   return ends;
 }
 
+bool IsHandedIn(const RunningPack& pack) { return pack.phase == AttemptPhase::kUploading && pack.step >= pack.steps; }
+
+// Without those whose results are on their way while their worker is at the next pack: it would count as a worker more.
+std::vector<RunningPack> AtWork(std::span<const RunningPack> running) {
+  std::set<std::string_view> workers;
+  for (const RunningPack& pack : running) {
+    if (!IsHandedIn(pack)) workers.insert(pack.worker);
+  }
+  std::vector<RunningPack> at_work;
+  std::ranges::copy_if(running, std::back_inserter(at_work), [&workers](const RunningPack& pack) { return !IsHandedIn(pack) || !workers.contains(pack.worker); });
+  return at_work;
+}
+
 // So many of them, from all over.
 std::vector<RunningPack> SomeOf(std::span<const RunningPack> running, size_t most) {
   const size_t count = std::min(running.size(), most);
@@ -253,8 +269,9 @@ std::vector<RunningPack> SomeOf(std::span<const RunningPack> running, size_t mos
 
 }  // namespace
 
-TimeRange TimeRangeOf(std::span<const EndedPack> ended, std::span<const RunningPack> running, std::span<const OpenJobs> open, double jobs_a_pack) {
-  if (ended.size() < kFewest || running.empty() || jobs_a_pack <= 0) return {};
+TimeRange TimeRangeOf(std::span<const EndedPack> ended, std::span<const RunningPack> held, std::span<const OpenJobs> open, double jobs_a_pack) {
+  if (ended.size() < kFewest || held.empty() || jobs_a_pack <= 0) return {};
+  const std::vector<RunningPack> running = AtWork(held);
   const PackPaces paces(ended);
   Sweep sweep{.paces = paces, .running = SomeOf(running, kMostPlayed), .open = {}, .shares = TrainedShares(paces, running)};
   sweep.open = AsPacks(open, jobs_a_pack, static_cast<double>(sweep.running.size()) / static_cast<double>(running.size()));

@@ -45,6 +45,6 @@ struct TimeRange {
 // which other workers have nothing to do, count as they will. The same numbers are drawn each time, so that the range moves only with what is known.
 //
 // Not known before five packs of the sweep have ended, and while none runs.
-TimeRange TimeRangeOf(std::span<const EndedPack> ended, std::span<const RunningPack> running, std::span<const OpenJobs> open, double jobs_a_pack);
+TimeRange TimeRangeOf(std::span<const EndedPack> ended, std::span<const RunningPack> held, std::span<const OpenJobs> open, double jobs_a_pack);
 
 }  // namespace longreach::core

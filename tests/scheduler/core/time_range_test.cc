@@ -84,6 +84,30 @@ TEST(TimeRangeTest, TestsCountThoughNoStepIsMadeMeanwhile) {
   EXPECT_LT(range.usual, 37);
 }
 
+TEST(TimeRangeTest, AWorkerThatHandsInWhileItTrainsTheNextPackIsOneWorker) {
+  std::vector<EndedPack> ended = EndedAlike(30);
+  const std::vector<EndedPack> on_another = EndedAlike(30, "v");
+  ended.insert(ended.end(), on_another.begin(), on_another.end());
+  RunningPack handed_in = Trains(kSteps);
+  handed_in.phase = AttemptPhase::kUploading;
+  const TimeRange alone = RangeOf(ended, {Trains(50)}, Open(30));
+  for (const std::vector<RunningPack>& held : {std::vector{handed_in, Trains(50)}, {Trains(50), handed_in}}) {
+    const TimeRange range = RangeOf(ended, held, Open(30));
+    EXPECT_EQ(range.usual, alone.usual);
+    EXPECT_EQ(range.low, alone.low);
+    EXPECT_EQ(range.high, alone.high);
+    EXPECT_EQ(range.usual_with_another, alone.usual_with_another);
+  }
+  EXPECT_GT(RangeOf(ended, {handed_in}, Open(30)).low, 20) << "it is about to take the next";
+
+  // Another's, or one that writes a checkpoint on its way, is at work.
+  RunningPack others = handed_in;
+  others.worker = "v";
+  RunningPack saves = Trains(50);
+  saves.phase = AttemptPhase::kUploading;
+  for (const RunningPack& beside : {others, saves}) EXPECT_LT(RangeOf(ended, {beside, Trains(50)}, Open(30)).usual, 0.8 * alone.usual);
+}
+
 TEST(TimeRangeTest, WhatWasNotMeasuredMakesItWider) {
   const auto width = [](const PackKind& kind) {
     const TimeRange range = RangeOf(EndedAlike(30), {Trains(50)}, {{.kind = kind, .steps = kSteps, .jobs = 100}});
