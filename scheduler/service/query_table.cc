@@ -15,6 +15,7 @@
 #include "proto/base/text.h"
 #include "proto/types/usual_axes.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/service/decoder_values.h"
 #include "scheduler/service/length_reader.h"
 #include "scheduler/service/other_values.h"
 #include "scheduler/service/references.h"
@@ -201,6 +202,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   RETURN_IF_ERROR(table.CheckOnly());
   v1::Table built = table.Build();
   RETURN_IF_ERROR(filler.NoteNoValue(built));
+  if (const std::string note = NoteOnDecoders(sweep_spec, built.metric(), table.MeasuredSystems()); !note.empty()) built.add_notes(note);
   if (built.title().empty()) built.set_title(sweep.name);
   return built;
 }

@@ -84,6 +84,8 @@ class ResultsTable {
   void SetTestLengths(std::map<std::string, std::set<int>> by_system) { test_lengths_ = std::move(by_system); }
   // Stands behind the note on jobs that succeeded without a value; empty: nothing is known.
   void SetWhyUnmeasured(std::string why) { why_unmeasured_ = std::move(why); }
+  // The systems of which a cell has a value that counts.
+  std::set<std::string> MeasuredSystems() const;
   // Notes over which lengths, ascending, a value is a mean that counts. Those of a job say so themselves (TableJob.lengths); of slices each has its own.
   void SeeLengths(const std::vector<int>& lengths) { lengths_.insert(lengths); }
   // AddToCome() of its sweep.

@@ -204,13 +204,17 @@ void ResultsTable::AddNotesOnBestOf(v1::Table& table) const {
   }
 }
 
+std::set<std::string> ResultsTable::MeasuredSystems() const {
+  std::set<std::string> systems;
+  for (const auto& [at, placed] : cells_) systems.insert(placed.cell.measured_systems.begin(), placed.cell.measured_systems.end());
+  return systems;
+}
+
 void ResultsTable::AddNoteOnTests(v1::Table& table) const {
   if (!IsOverAllTests()) return;
   std::map<std::string, std::set<int>> tested;
-  for (const auto& [at, placed] : cells_) {
-    for (const std::string& system : placed.cell.measured_systems) {
-      if (const auto lengths = test_lengths_.find(system); lengths != test_lengths_.end()) tested.insert(*lengths);
-    }
+  for (const std::string& system : MeasuredSystems()) {
+    if (const auto lengths = test_lengths_.find(system); lengths != test_lengths_.end()) tested.insert(*lengths);
   }
   if (const std::string note = NoteOnTestLengths(tested); !note.empty()) table.add_notes(note);
 }

@@ -59,16 +59,6 @@ absl::StatusOr<std::map<std::string, std::set<int>>> TestLengthsOfSystems(const 
   return by_system;
 }
 
-std::string WhyUnmeasured(const v1::SweepSpec& sweep, std::string_view metric) {
-  if (metric != kExactMatch || sweep.experiment() != "algorithmic") return "";
-  const auto is_decoder = [&sweep](const v1::System& system) {
-    const v1::Model& own = system.with().model();
-    return own.has_causal() ? own.causal() : sweep.model().causal();
-  };
-  const bool are_decoders = sweep.systems().empty() ? sweep.model().causal() : std::ranges::all_of(sweep.systems(), is_decoder);
-  return are_decoders ? "" : "it is measured of decoders alone (model.causal: true)";
-}
-
 bool IsOfEachTest(std::string_view metric) { return std::ranges::find(kOfEachTest, metric) != kOfEachTest.end(); }
 
 std::string NoteOnTestLengths(const std::map<std::string, std::set<int>>& by_system) {

@@ -14,9 +14,6 @@ namespace longreach::service {
 // By system those at which its jobs have a metric that is of each test, once they are done: passkeys have test lengths of their own. Of a sweep without systems nothing.
 absl::StatusOr<std::map<std::string, std::set<int>>> TestLengthsOfSystems(const v1::SweepSpec& sweep, std::string_view metric);
 
-// Why jobs of a sweep have no value of a metric at any length, though they are done. Empty: nothing of the sweep says so.
-std::string WhyUnmeasured(const v1::SweepSpec& sweep, std::string_view metric);
-
 // It is measured at each of the test lengths, so that its value over all of them is their mean. Others are measured elsewhere (in bins of positions) or at none.
 bool IsOfEachTest(std::string_view metric);
 

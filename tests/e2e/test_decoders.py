@@ -31,6 +31,11 @@ def test_a_decoder_beside_the_encoder(home, tmp_path):
     values = run_cli(home, "results", "both", "--store", store, "--jobs", "--metric", "exact_match", "-o", "csv").out.splitlines()
     assert len(values) == 1 + 12 * 3, values[:3]  # Twelve decoders, two lengths and over both.
 
+    usual = run_cli(home, "results", "both", "--store", store)
+    assert "accuracy of decoders (model.causal: true) is of outputs that are each predicted from the true ones before it" in usual.out, usual
+    decoders = run_cli(home, "results", "both", "--store", store, "--only", "model.causal=true")
+    assert decoders.code == 0 and "of decoders" not in decoders.out + decoders.err, decoders
+
     engines = query(store, "SELECT DISTINCT engine FROM attempts ORDER BY engine")
     assert engines and all(engine.startswith("lanes") for (engine,) in engines), engines
 

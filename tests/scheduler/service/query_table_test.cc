@@ -7,7 +7,6 @@
 #include <array>
 #include <utility>
 
-#include "scheduler/service/test_lengths.h"
 #include "tests/scheduler/service/query_fixture.h"
 
 namespace longreach::service {
@@ -162,25 +161,6 @@ TEST_F(QueryTableTest, WhatDecodersAloneAreMeasuredByIsSaidToBeSoWhereEncodersLa
   exact.set_metric("exact_match");
 
   EXPECT_THAT(Table("s", exact).notes(), Contains("16 jobs succeeded without a value of exact_match over all lengths: it is measured of decoders alone (model.causal: true)"));
-}
-
-TEST(WhyUnmeasuredTest, IsSaidOfSweepsWithAnEncoder) {
-  const auto is_said = [](const v1::SweepSpec& sweep) { return !WhyUnmeasured(sweep, "exact_match").empty(); };
-  v1::SweepSpec sweep = SmallSweep("s");
-  EXPECT_TRUE(is_said(sweep));
-  EXPECT_EQ(WhyUnmeasured(sweep, "accuracy"), "");
-  for (const char* name : {"first", "second"}) sweep.add_systems()->set_name(name);
-  sweep.mutable_systems(0)->mutable_with()->mutable_model()->set_causal(true);
-  EXPECT_TRUE(is_said(sweep)) << "the second is an encoder";
-  sweep.mutable_model()->set_causal(true);
-  EXPECT_FALSE(is_said(sweep)) << "what is missing is missing elsewise";
-  sweep.mutable_systems(0)->mutable_with()->mutable_model()->set_causal(false);
-  EXPECT_TRUE(is_said(sweep));
-  sweep.clear_systems();
-  EXPECT_FALSE(is_said(sweep));
-  sweep.set_experiment("language");
-  sweep.clear_model();
-  EXPECT_FALSE(is_said(sweep)) << "no such sweep has it";
 }
 
 v1::TableSpec WithBestOfRuoss() {
