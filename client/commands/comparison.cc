@@ -133,7 +133,7 @@ absl::StatusOr<Comparison> CompareSweeps(Connection& connection, const Compariso
                         .notes = {},
                         .baselines = baselines};
   for (const std::string& axis : asked.by) RETURN_IF_ERROR(CheckShared(axis, sides, comparison.values));
-  AddNotesOnPairing(sides, comparison);
+  AddNotesOnPairing(asked, sides, comparison);
   AddNoteOnOpen(asked, first, comparison);
   AddNoteOnOpen(asked, second, comparison);
   if (!AddNoteOnDrawnPositions(asked, first.spec(), only[0], comparison)) AddNoteOnDrawnPositions(asked, second.spec(), only[1], comparison);
@@ -176,7 +176,7 @@ absl::StatusOr<Comparison> CompareWithin(Connection& connection, const Compariso
   comparison.settings.insert(comparison.settings.end(), along.begin(), along.end());
   const std::set<std::string> fields = between.OtherFields(sweep.spec());
   comparison.settings.insert(comparison.settings.end(), fields.begin(), fields.end());
-  AddNotesOnPairing(sides, comparison);
+  AddNotesOnPairing(asked, sides, comparison);
   AddNoteOnOpen(asked, sweep, comparison);
   AddNoteOnDrawnPositions(asked, sweep.spec(), OnlyOfBetween(asked, between), comparison);
   return comparison;

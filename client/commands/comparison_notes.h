@@ -11,8 +11,8 @@
 
 namespace longreach::client {
 
-// Of jobs that are in no pair, or in one with themselves.
-void AddNotesOnPairing(const std::array<SweepValues, 2>& sides, Comparison& comparison);
+// Of decoders beside encoders, and of jobs that are in no pair, or in one with themselves.
+void AddNotesOnPairing(const ComparisonAsked& asked, const std::array<SweepValues, 2>& sides, Comparison& comparison);
 // Of a sweep whose jobs are not all done.
 void AddNoteOnOpen(const ComparisonAsked& asked, const v1::Sweep& sweep, Comparison& comparison);
 // Of scores at single lengths whose positions were drawn once; says whether there is one. `only`: as TableSpec.only, of this sweep's jobs.

@@ -36,6 +36,12 @@ def test_a_decoder_beside_the_encoder(home, tmp_path):
     decoders = run_cli(home, "results", "both", "--store", store, "--only", "model.causal=true")
     assert decoders.code == 0 and "of decoders" not in decoders.out + decoders.err, decoders
 
+    # The same of pairs, but for a task with one output, where a decoder has no true one to go by.
+    for task, is_said in (("reverse_string", True), ("parity_check", False)):
+        compared = run_cli(home, "compare", "both", "--between", "model.causal", "--only", f"task={task}", "--store", store)
+        assert compared.code == 0 and "they differ in model.causal" in compared.out, compared
+        assert ("they do not compare" in compared.out + compared.err) == is_said, compared
+
     engines = query(store, "SELECT DISTINCT engine FROM attempts ORDER BY engine")
     assert engines and all(engine.startswith("lanes") for (engine,) in engines), engines
 
