@@ -94,7 +94,7 @@ def test_every_command_works_from_the_first_to_the_last(home):
     # Alone and by a scheduler with a worker, the same jobs.
     until(lambda: query(home.path / "b1.db", "SELECT count(*) FROM jobs WHERE state <> 'succeeded'") == [(0,)], "all jobs are done")
     assert query(home.path / "b1.db", "SELECT count(*) FROM jobs") == query(home.path / "tiny.db", "SELECT count(*) FROM jobs") == [(9,)]
-    # One sweep, and the same with two layers.
+    # One sweep, the same with two layers, and with decoders.
     assert query(home.path / "mine.db", "SELECT count(*) FROM jobs") == [(3 * (2 * 3 * 2 * 2),)]
 
 
