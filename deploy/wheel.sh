@@ -3,7 +3,6 @@
 # 3.9 on takes it, on any system.
 #
 #   deploy/wheel.sh [FOLDER]          default: into build/python, in the place of one that is there
-#   pip install FOLDER/longreach-*.whl
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=$(realpath -m "${1:-$root/build/python}")
@@ -11,15 +10,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 python=$root/.venv/bin/python
-isolation=(--no-build-isolation)
-if ! "$python" -c 'import grpc_tools, pip, setuptools' 2>/dev/null; then
-  # Without what the tests have (deploy/setup.sh --tests), pip fetches what the build requires.
+# Setuptools first: it refuses to come behind a pip that has loaded what it replaces (distutils).
+if ! "$python" -c 'import setuptools, grpc_tools, pip' 2>/dev/null; then
+  # Without what the tests have (deploy/setup.sh --tests): what the build requires, in the versions that these have.
   python=$work/venv/bin/python
-  isolation=()
   python3 -m venv "$work/venv" || { echo "error: python3 -m venv failed; 'apt install python3-venv' brings it, or 'pip wheel --no-deps client/python' does the same elsewhere" >&2; exit 1; }
+  "$python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r "$root/deploy/requirements/wheel.txt"
 fi
-"$python" -m pip wheel --quiet --disable-pip-version-check --no-deps "${isolation[@]}" --wheel-dir "$work" "$root/client/python"
+"$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$work" "$root/client/python"
 mkdir -p "$folder"
 rm -f "$folder"/longreach-*.whl
 mv "$work"/longreach-*.whl "$folder"
-echo "wheel: $(echo "$folder"/longreach-*.whl); 'pip install' of it takes grpcio, protobuf and pandas from PyPI"
+echo "wheel: $(echo "$folder"/longreach-*.whl); where it is installed, pip takes grpcio, protobuf and pandas from PyPI"

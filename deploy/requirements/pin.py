@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes cpu.txt, cuda.txt, test.txt and transformers.txt: every package, its version and the hashes of its wheels.
+"""Writes cpu.txt, cuda.txt, test.txt, transformers.txt and wheel.txt: every package, its version and the hashes of its wheels.
 
 Run it after changing WANTED or PYTHONS, with a pip of 23.0 or newer; it reads the index and downloads no wheel:
 
@@ -32,8 +32,13 @@ TITLE = {
     "cuda": "torch with all that it requires, and the CUDA compiler.",
     "test": "What tests/e2e needs: a gRPC client of another language, pandas, the runner, SentencePiece to compare with, what draws figures, what drives a browser.",
     "transformers": "What reads the models that are exported, beside torch as cuda.txt has it.",
+    "wheel": "What makes the wheel of client/python where the tests' packages are not: a part of test.txt.",
 }
-CPU = ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"]
+# Parts of a set that are written with it.
+PARTS = {
+    "cuda": ("cpu", ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"]),
+    "test": ("wheel", ["grpcio", "grpcio-tools", "protobuf", "setuptools", "typing-extensions"]),
+}
 
 
 def resolve(requirements, python):
@@ -65,5 +70,6 @@ for name in sys.argv[1:] or WANTED:
                 sys.exit(f"{package}: {known} and, for Python {python}, {version}; pin one of them in WANTED")
             hashes.add(digest)
     write(name, pinned)
-    if name == "cuda":
-        write("cpu", {package: pinned[package] for package in CPU})
+    if name in PARTS:
+        part, packages = PARTS[name]
+        write(part, {package: pinned[package] for package in packages})
