@@ -20,10 +20,10 @@ constexpr int kTurns = 20;
 
 const std::string& NameOf(PackPaces::Part part, const PackKind& kind, const std::string& worker) {
   switch (part) {
-    case PackPaces::kTask: return kind.task;
-    case PackPaces::kEncoding: return kind.encoding;
-    case PackPaces::kSystem: return kind.system;
-    case PackPaces::kWorker: break;
+    case PackPaces::kOfTask: return kind.task;
+    case PackPaces::kOfEncoding: return kind.encoding;
+    case PackPaces::kOfSystem: return kind.system;
+    case PackPaces::kOfWorker: break;
   }
   return worker;
 }
@@ -90,9 +90,9 @@ PackPaces::PackPaces(std::span<const EndedPack> ended) {
   of_kinds_ = std::max(0.0, unexplained - rest);
 
   for (const auto& [kind, cell] : cells_) {
-    for (const Part part : {kTask, kEncoding, kSystem}) ++levels_[part].at(NameOf(part, kind, "")).kinds;
+    for (const Part part : {kOfTask, kOfEncoding, kOfSystem}) ++levels_[part].at(NameOf(part, kind, "")).kinds;
   }
-  for (const auto& [kind, worker] : trained) ++levels_[kWorker].at(worker).kinds;
+  for (const auto& [kind, worker] : trained) ++levels_[kOfWorker].at(worker).kinds;
   for (size_t part = 0; part < kParts; ++part) {
     const auto count = static_cast<double>(levels_[part].size());
     double middle = 0;
@@ -122,7 +122,7 @@ Guess PackPaces::OfKind(const PackKind& kind) const {
 }
 
 bool PackPaces::Knows(const PackKind& kind, const std::string& worker) const {
-  for (const Part part : {kTask, kEncoding, kSystem, kWorker}) {
+  for (const Part part : {kOfTask, kOfEncoding, kOfSystem, kOfWorker}) {
     if (!levels_[part].contains(NameOf(part, kind, worker))) return false;
   }
   return true;
@@ -130,7 +130,7 @@ bool PackPaces::Knows(const PackKind& kind, const std::string& worker) const {
 
 double PackPaces::Usual(const PackKind& kind, const std::string& worker) const {
   double sum = mean_ + OfKind(kind).mean;
-  for (const Part part : {kTask, kEncoding, kSystem, kWorker}) sum += Of(part, NameOf(part, kind, worker)).mean;
+  for (const Part part : {kOfTask, kOfEncoding, kOfSystem, kOfWorker}) sum += Of(part, NameOf(part, kind, worker)).mean;
   return sum;
 }
 

@@ -40,7 +40,7 @@ struct Guess {
 // worker, one of the kind that these three make together, and a rest of its own.
 class PackPaces {
  public:
-  enum Part : size_t { kTask, kEncoding, kSystem, kWorker };
+  enum Part : size_t { kOfTask, kOfEncoding, kOfSystem, kOfWorker };
   static constexpr size_t kParts = 4;
 
   // `ended` is not empty.

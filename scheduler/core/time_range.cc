@@ -85,13 +85,13 @@ class Truth {
   double OfKind(const PackKind& kind) {
     const auto known = kinds_.find(kind);
     if (known != kinds_.end()) return known->second;
-    const double sum = paces_.mean() + Part(PackPaces::kTask, kind.task) + Part(PackPaces::kEncoding, kind.encoding) +
-                       Part(PackPaces::kSystem, kind.system) +
+    const double sum = paces_.mean() + Part(PackPaces::kOfTask, kind.task) + Part(PackPaces::kOfEncoding, kind.encoding) +
+                       Part(PackPaces::kOfSystem, kind.system) +
                        Numbers(play_, Purpose::kKind, Places::Of(places_.kinds, kind)).Of(paces_.OfKind(kind));
     return kinds_.emplace(kind, sum).first->second;
   }
   // How many times as long a worker takes as the mean of all.
-  double OfWorker(const std::string& worker) { return std::exp(Part(PackPaces::kWorker, worker)); }
+  double OfWorker(const std::string& worker) { return std::exp(Part(PackPaces::kOfWorker, worker)); }
 
  private:
   double Part(PackPaces::Part part, const std::string& name) {
@@ -172,7 +172,7 @@ Another LikeTheFastest(const PackPaces& paces, std::span<const RunningPack> runn
   Another fastest;
   double most = 0;
   for (const auto& [worker, packs] : packs_of) {
-    const Guess known = paces.Of(PackPaces::kWorker, worker);
+    const Guess known = paces.Of(PackPaces::kOfWorker, worker);
     const double speed = static_cast<double>(packs) / std::exp(known.mean);
     if (known.freedom > 0 || speed <= most) continue;
     most = speed;

@@ -31,9 +31,9 @@ TEST(PackPacesTest, OfWhatWasNotMeasuredLessIsKnown) {
   EXPECT_FALSE(paces.Knows({.task = "c", .encoding = "rope"}, "w"));
   EXPECT_FALSE(paces.Knows({.task = "a", .encoding = "alibi"}, "w"));
   EXPECT_FALSE(paces.Knows({.task = "a", .encoding = "rope"}, "v"));
-  EXPECT_GT(paces.Of(PackPaces::kTask, "c").spread, 3 * paces.Of(PackPaces::kTask, "a").spread);
-  EXPECT_EQ(paces.Of(PackPaces::kTask, "a").freedom, 0);
-  EXPECT_GT(paces.Of(PackPaces::kTask, "c").freedom, 0) << "its spread is a guess itself";
+  EXPECT_GT(paces.Of(PackPaces::kOfTask, "c").spread, 3 * paces.Of(PackPaces::kOfTask, "a").spread);
+  EXPECT_EQ(paces.Of(PackPaces::kOfTask, "a").freedom, 0);
+  EXPECT_GT(paces.Of(PackPaces::kOfTask, "c").freedom, 0) << "its spread is a guess itself";
 }
 
 TEST(PackPacesTest, TasksThatAreFarApartMakeAnUnknownOneLessKnown) {
@@ -41,7 +41,7 @@ TEST(PackPacesTest, TasksThatAreFarApartMakeAnUnknownOneLessKnown) {
     std::vector<EndedPack> ended;
     double seconds = 1;
     for (const char* task : {"a", "b", "c", "d"}) ended.push_back(EndedOf(task, "w", seconds *= ratio));
-    return PackPaces(ended).Of(PackPaces::kTask, "e").spread;
+    return PackPaces(ended).Of(PackPaces::kOfTask, "e").spread;
   };
 
   EXPECT_LT(spread(1), spread(2));
