@@ -13,7 +13,7 @@
 #include "client/commands/shared_draw.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
-#include "proto/catalog/catalog.h"
+#include "proto/catalog/decoders.h"
 #include "proto/types/settings.h"
 
 namespace longreach::client {
@@ -90,15 +90,11 @@ void AddNotesOnSides(const std::array<SweepValues, 2>& sides, Comparison& compar
 }
 // What is not measured alike.
 void AddNoteOnDecoders(const ComparisonAsked& asked, const std::array<SweepValues, 2>& sides, Comparison& comparison) {
-  if ((asked.metric != "accuracy" && asked.metric != "loss") || comparison.values.pairs() == 0) return;
+  if (!catalog::IsOfTrueOutputs(asked.metric) || comparison.values.pairs() == 0) return;
   if (std::ranges::none_of(comparison.settings, [](const std::string& path) { return path.ends_with("model.causal"); })) return;
-  const bool has_several = std::ranges::any_of(sides[0].axes()[PlaceOf("task")], [](const std::string& name) {
-    const catalog::Task* task = catalog::FindTask(name);
-    return task != nullptr && task->output_length != catalog::OutputLength::kSingle;
-  });
-  if (!has_several) return;
-  comparison.notes.push_back(fmt::format("{} of decoders (model.causal: true) is of outputs that are each predicted from the true ones before it, that of encoders is not: of tasks "
-                                         "with several outputs they do not compare", asked.metric));
+  const std::set<std::string>& tasks = sides[0].axes()[PlaceOf("task")];
+  const bool has_several = std::ranges::any_of(tasks, [](const std::string& task) { return catalog::HasSeveralOutputs(task); });
+  if (has_several) comparison.notes.push_back(catalog::WhyDecodersDoNotCompare(asked.metric));
 }
 // What stands beside nothing.
 void AddNotesOnAxes(const std::array<SweepValues, 2>& sides, Comparison& comparison) {

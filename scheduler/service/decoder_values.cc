@@ -1,19 +1,14 @@
 #include "scheduler/service/decoder_values.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "proto/catalog/catalog.h"
+#include "proto/catalog/decoders.h"
 
 namespace longreach::service {
 namespace {
 
 bool HasSeveralOutputs(const v1::Axes& axes) {
-  return std::ranges::any_of(axes.task(), [](const std::string& name) {
-    const catalog::Task* task = catalog::FindTask(name);
-    return task != nullptr && task->output_length != catalog::OutputLength::kSingle;
-  });
+  return std::ranges::any_of(axes.task(), [](const std::string& task) { return catalog::HasSeveralOutputs(task); });
 }
 
 }  // namespace
@@ -36,15 +31,13 @@ std::string WhyUnmeasured(const v1::SweepSpec& sweep, std::string_view metric) {
 }
 
 std::string NoteOnDecoders(const v1::SweepSpec& sweep, std::string_view metric, const std::set<std::string>& measured_systems) {
-  if (metric != "accuracy" && metric != "loss") return "";
+  if (!catalog::IsOfTrueOutputs(metric)) return "";
   bool of_decoders = false, of_encoders = false;
   for (const auto& [system, is_decoder] : DecodersOf(sweep)) {
     if (measured_systems.contains(system)) (is_decoder ? of_decoders : of_encoders) = true;
   }
   const bool has_several = HasSeveralOutputs(sweep.axes()) || std::ranges::any_of(sweep.systems(), [](const v1::System& system) { return HasSeveralOutputs(system.with().axes()); });
-  if (!of_decoders || !of_encoders || !has_several) return "";
-  return fmt::format("{} of decoders (model.causal: true) is of outputs that are each predicted from the true ones before it, that of encoders is not: of tasks with several "
-                     "outputs they do not compare", metric);
+  return of_decoders && of_encoders && has_several ? catalog::WhyDecodersDoNotCompare(metric) : "";
 }
 
 }  // namespace longreach::service
