@@ -127,6 +127,15 @@ absl::StatusOr<PackSettings::Training> TrainingOf(const v1::Training& from) {
   LONGREACH_TAKE(to, from, scale_lower_bound);
   to.mixture.assign(from.mixture().begin(), from.mixture().end());
   to.mixture_weights.assign(from.mixture_weights().begin(), from.mixture_weights().end());
+  if (from.has_schedule()) {
+    Training::Schedule schedule{};
+    RETURN_IF_ERROR(TakeWord<Training::Schedule>("training.schedule", from.schedule(),
+                                                 {{"constant", Training::Schedule::kConstant},
+                                                  {"cosine", Training::Schedule::kCosine},
+                                                  {"linear", Training::Schedule::kLinear}},
+                                                 schedule));
+    to.schedule = schedule;
+  }
   if (from.has_trainable()) {
     RETURN_IF_ERROR(TakeWord<Training::Trainable>("training.trainable", from.trainable(),
                                                   {{"all", Training::Trainable::kAll}, {"head_scales", Training::Trainable::kHeadScales}},

@@ -13,8 +13,8 @@
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/finite.h"
+#include "worker/trainer/learning_rate.h"
 #include "worker/trainer/llama/position_series.h"
-#include "worker/trainer/llama/head_scales.h"
 #include "worker/trainer/llama/memory.h"
 #include "worker/trainer/llama/published.h"
 #include "worker/trainer/llama/study.h"
@@ -147,13 +147,15 @@ absl::Status Session::TrainSteps() {
   const PackSettings& settings = request_.settings;
   Milestones milestones(state_.step, settings.training.steps, Clock::now());
   RecentLosses losses;
+  const bool same_rates = ScheduleOf(settings).constant();
   // Where it begins: not with the newest checkpoint, if that could not be used.
   if (state_.step < settings.training.steps) Report(Progress::Phase::kTraining);
   while (state_.step < settings.training.steps) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
+    // An engine has the same rates for all updates of a call: where each has its own they are made one by one.
     engine_->Train(
-        std::min(engine_->UpdatesAtATime(), settings.training.steps - state_.step),
+        std::min(same_rates ? engine_->UpdatesAtATime() : 1, settings.training.steps - state_.step),
         [&](uint64_t step) { return problem_->TrainingBatchFor(*engine_, step); }, LearningRates(), state_,
         [&](const std::vector<StepResult>& results) {
           std::vector<LossPoint> points = AddLosses(results);
@@ -171,19 +173,9 @@ absl::Status Session::TrainSteps() {
 }
 
 std::vector<double> Session::LearningRates() const {
-  const PackSettings::Training& training = request_.settings.training;
+  const RateSchedule schedule = ScheduleOf(request_.settings);
   std::vector<double> rates;
-  for (const Member& member : request_.members) {
-    if (!SchedulesLearningRate(request_.settings)) {
-      rates.push_back(member.learning_rate);
-      continue;
-    }
-    rates.push_back(LearningRateAt({.learning_rate = member.learning_rate,
-                                    .steps = training.steps,
-                                    .warmup_steps = training.warmup_steps,
-                                    .final_share = training.final_rate},
-                                   state_.step));
-  }
+  for (const Member& member : request_.members) rates.push_back(RateAt(schedule, member.learning_rate, state_.step));
   return rates;
 }
 

@@ -78,8 +78,10 @@ struct PackSettings {
     std::vector<int> lengths;  // Ascending, never empty unless steps is 0.
     double clip_norm = 1.0;
     uint32_t data_seed = 0;
-    int warmup_steps = 2000;
+    std::optional<int> warmup_steps = {};  // None: the experiment kind's own (learning_rate.h).
     double final_rate = 0.1;
+    enum class Schedule { kConstant, kCosine, kLinear };
+    std::optional<Schedule> schedule = {};  // None: the experiment kind's own.
     double weight_decay = 0.1;
     enum class Trainable { kAll, kHeadScales } trainable = Trainable::kAll;
     enum class ScaleBound { kNone, kRelu, kClamp } scale_bound = ScaleBound::kClamp;

@@ -9,6 +9,7 @@
 #include "proto/catalog/encoding_name.h"
 #include "proto/catalog/limits.h"
 #include "proto/catalog/packs.h"
+#include "worker/trainer/learning_rate.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/random/random_stream.h"
 #include "worker/trainer/tasks/support/task.h"
@@ -208,6 +209,7 @@ absl::Status Validate(const PackSettings& settings) {
   RETURN_IF_ERROR(ValidateModel(settings, *encoding));
 
   RETURN_IF_ERROR(ValidateTraining(settings.training, LongestOf(*kind)));
+  RETURN_IF_ERROR(ValidateSchedule(settings));
   RETURN_IF_ERROR(ValidateEvaluation(settings, *kind));
   return ValidatePositions(settings, *encoding);
 }

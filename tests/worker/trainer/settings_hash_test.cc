@@ -69,6 +69,39 @@ TEST(SettingsHashTest, NamesWhatIsForT5WhereItIsNotT5sOwn) {
   EXPECT_EQ(SettingsHash(settings), "ef042c7bcb271cc5f408c3ab3532b0855f6f5fb430fb941f1b6fabd61ff745e0");
 }
 
+// Before there was another, encoders had a constant rate, and LLaMA decoders a warm-up and a cosine.
+TEST(SettingsHashTest, NamesTheLearningRatesScheduleWhereItIsNotTheKindsOwn) {
+  using Schedule = PackSettings::Training::Schedule;
+  const std::string before = SettingsHash({});
+  PackSettings settings;
+  settings.training.warmup_steps = 0;
+  settings.training.schedule = Schedule::kConstant;
+  settings.training.final_rate = 0.5;  // Of what does not fall.
+  EXPECT_EQ(SettingsHash(settings), before);
+  PackSettings llama;
+  llama.experiment = "llama";
+  const std::string of_llama = SettingsHash(llama);
+  llama.training.warmup_steps = 2000;
+  llama.training.schedule = Schedule::kCosine;
+  EXPECT_EQ(SettingsHash(llama), of_llama);
+
+  std::map<std::string, std::string> seen = {{before, "nothing"}};
+  const auto expect_another = [&](const std::string& what) {
+    const auto [other, is_new] = seen.emplace(SettingsHash(settings), what);
+    EXPECT_TRUE(is_new) << what << " makes what " << other->second << " makes";
+  };
+  settings.training.warmup_steps = 10;
+  expect_another("a warm-up");
+  settings.training.warmup_steps = 11;
+  expect_another("a longer one");
+  settings.training.schedule = Schedule::kCosine;
+  expect_another("with a cosine");
+  settings.training.schedule = Schedule::kLinear;
+  expect_another("with a line");
+  settings.training.final_rate = 0.25;
+  expect_another("to a smaller share");
+}
+
 // That each field has a line the compiler asks; that its value is in the line it does not.
 TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
   using S = PackSettings;
@@ -114,8 +147,10 @@ TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
       {"training.lengths", [](S& s) { ++s.training.lengths.back(); }},
       {"clip_norm", [](S& s) { s.training.clip_norm = 0.25; }},
       {"data_seed", [](S& s) { ++s.training.data_seed; }},
-      {"warmup_steps", [](S& s) { ++s.training.warmup_steps; }},
+      {"warmup_steps", [](S& s) { ++*s.training.warmup_steps; }},
       {"final_rate", [](S& s) { s.training.final_rate = 0.25; }},
+      {"schedule", [](S& s) { s.training.schedule = S::Training::Schedule::kLinear; }},
+      {"schedule", [](S& s) { s.training.schedule = S::Training::Schedule::kConstant; }},
       {"weight_decay", [](S& s) { s.training.weight_decay = 0.25; }},
       {"trainable", [](S& s) { s.training.trainable = S::Training::Trainable::kAll; }},
       {"scale_bound", [](S& s) { s.training.scale_bound = S::Training::ScaleBound::kNone; }},

@@ -77,6 +77,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"T5MaxDistance", [](PackRequest& r) { r.settings.model.t5_max_distance = 16; }, "model.t5_max_distance", "16"},
         Refused{"ClipNorm", [](PackRequest& r) { r.settings.training.clip_norm = 0; }, "training.clip_norm",
                 "0"},
+        Refused{"WarmUp", [](PackRequest& r) { r.settings.training.warmup_steps = 12; }, "training.warmup_steps", "12"},
+        Refused{"FinalRate", [](PackRequest& r) { r.settings.training.final_rate = 1.5; }, "training.final_rate", "1.5"},
         Refused{"AsReleased", [](PackRequest& r) { r.settings.positions.relative_as_released = true; },
                 "positions.relative_as_released", "relative:randomized"},
         Refused{"LearningRate", [](PackRequest& r) { r.members[0].learning_rate = -1e-4; }, "learning_rate",

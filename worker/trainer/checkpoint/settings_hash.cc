@@ -7,6 +7,7 @@
 
 #include "proto/base/sha256.h"
 #include "proto/base/text.h"
+#include "worker/trainer/learning_rate.h"
 
 namespace longreach::trainer {
 
@@ -26,6 +27,7 @@ struct Lines {
   std::string mixture;
   std::string t5;
   std::string causal;
+  std::string schedule;
 };
 
 std::string Value(const std::string& text) { return text; }
@@ -91,12 +93,28 @@ void Add(const PackSettings::Positions& positions, Lines& lines) {
 }
 
 void Add(const PackSettings::Training& training, Lines& lines) {
-  const auto& [steps, batch_size, lengths, clip_norm, data_seed, warmup_steps, final_rate, weight_decay, trainable, scale_bound,
+  const auto& [steps, batch_size, lengths, clip_norm, data_seed, warmup_steps, final_rate, schedule, weight_decay, trainable, scale_bound,
                scale_lower_bound, mixture, mixture_weights] = training;
+  // What is left out of these is the experiment kind's: AddSchedule().
+  static_cast<void>(warmup_steps);
+  static_cast<void>(final_rate);
+  static_cast<void>(schedule);
   lines.all += Named("steps", steps, "batch_size", batch_size, "training_lengths", lengths, "clip_norm", clip_norm, "data_seed", data_seed);
-  lines.llama += Named("warmup_steps", warmup_steps, "final_rate", final_rate, "weight_decay", weight_decay, "trainable", trainable,
-                       "scale_bound", scale_bound, "scale_lower_bound", scale_lower_bound);
+  lines.llama += Named("weight_decay", weight_decay, "trainable", trainable, "scale_bound", scale_bound, "scale_lower_bound", scale_lower_bound);
   if (!mixture.empty()) lines.mixture += Named("mixture", mixture, "mixture_weights", mixture_weights);
+}
+
+// LLaMA decoders had a warm-up and a cosine before there was anything else, and encoders a constant rate.
+void AddSchedule(const PackSettings& settings, Lines& lines) {
+  using Shape = RateSchedule::Shape;
+  const RateSchedule schedule = ScheduleOf(settings);
+  lines.llama += Named("warmup_steps", schedule.warmup_steps, "final_rate", schedule.final_share);
+  const bool llama = settings.experiment == "llama";
+  if (llama ? schedule.shape == Shape::kCosine : settings.experiment != "algorithmic" || schedule.constant()) return;
+  lines.schedule += Named("schedule", std::string(Word(schedule.shape)));
+  if (llama) return;
+  lines.schedule += Named("warmup_steps", schedule.warmup_steps);
+  if (schedule.shape != Shape::kConstant) lines.schedule += Named("final_rate", schedule.final_share);
 }
 
 void Add(const PackSettings::Evaluation& evaluation, Lines& lines) {
@@ -131,12 +149,13 @@ std::string SettingsHash(const PackSettings& settings) {
   lines.data += Named("data", data);
   Add(model, lines);
   Add(positions, lines);
+  AddSchedule(settings, lines);
   Add(training, lines);
   Add(evaluation, lines);
   if (data.empty()) lines.data.clear();
   if (experiment != "llama") lines.llama.clear();
   return Sha256Of(lines.all + lines.data + lines.llama + lines.attention + lines.scale_by_position + lines.passkey + lines.longbench +
-                  lines.protocol + lines.mixture + lines.t5 + lines.causal);
+                  lines.protocol + lines.mixture + lines.t5 + lines.causal + lines.schedule);
 }
 
 }  // namespace longreach::trainer

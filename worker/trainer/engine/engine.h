@@ -70,6 +70,7 @@ class StepEngine {
   virtual int UpdatesAtATime() const { return 1; }
   // Updates in a row, each as Gradients() and Update() make it. `batch` makes that of an update, by its number; `updated` gets the
   // results of each, in order, when `state` counts it and says who is still live. Parameters may be those of a later update by then.
+  // Learning rates are the same in all of them: where they change, each update is a call.
   using MakeBatch = std::function<Batch(uint64_t step)>;
   using Updated = std::function<void(const std::vector<StepResult>& results)>;
   virtual void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state,

@@ -13,6 +13,7 @@
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update.h"
 #include "worker/trainer/kernels/cuda_plugin.h"
+#include "worker/trainer/learning_rate.h"
 #include "worker/trainer/llama/windows.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/sent.h"
@@ -96,7 +97,7 @@ class LibtorchEngine final : public StepEngine {
   }
 
   // On a GPU the host hands over some updates and waits for none of them; but learning rates that change with the step are asked for anew.
-  int UpdatesAtATime() const override { return !device_.is_cpu() && !SchedulesLearningRate(settings_) ? handover_.updates() : 1; }
+  int UpdatesAtATime() const override { return !device_.is_cpu() && ScheduleOf(settings_).constant() ? handover_.updates() : 1; }
 
   void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state, const Updated& updated) override {
     if (!whole_pack_) return StepEngine::Train(updates, batch, learning_rates, state, updated);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "proto/base/text.h"
+#include "worker/trainer/learning_rate.h"
 
 namespace longreach::trainer {
 
@@ -31,10 +31,11 @@ absl::Status Validate(const HeadScaleSettings& settings) {
 }
 
 double LearningRateAt(const HeadScaleSettings& settings, int step) {
-  if (step < settings.warmup_steps) return settings.learning_rate * step / settings.warmup_steps;
-  const double done = static_cast<double>(step - settings.warmup_steps) / (settings.steps - settings.warmup_steps);
-  const double cosine = (1 + std::cos(std::numbers::pi * done)) / 2;
-  return settings.learning_rate * (settings.final_share + (1 - settings.final_share) * cosine);
+  return RateAt({.steps = settings.steps,
+                 .warmup_steps = settings.warmup_steps,
+                 .shape = RateSchedule::Shape::kCosine,
+                 .final_share = settings.final_share},
+                settings.learning_rate, step);
 }
 
 HeadScaleOptimizer::HeadScaleOptimizer(const HeadScaleSettings& settings, size_t factors)

@@ -29,7 +29,7 @@ struct HeadScaleSettings {
 // INVALID_ARGUMENT with the value that cannot be.
 absl::Status Validate(const HeadScaleSettings& settings);
 
-// The rate of update `step`, from 0 on: the first is 0, as warm-up counts from there.
+// The rate of update `step`, from 0 on: warm-up and cosine of learning_rate.h.
 double LearningRateAt(const HeadScaleSettings& settings, int step);
 
 // AdamW (0.9, 0.95, 1e-8) without decay, of one member's factors. In float32 but for the norm.

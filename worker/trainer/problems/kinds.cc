@@ -198,11 +198,7 @@ absl::Status ValidateLlama(const PackSettings& settings) {
   if ((positions.rope_scaling == "dynamic" || positions.rope_scaling == "yarn") && positions.original_length < 1 && model.folder.empty()) {
     return refuse("positions.original_length: ", positions.original_length, " is no training length, which '", positions.rope_scaling, "' needs");
   }
-  const PackSettings::Training& training = settings.training;
-  if (training.steps > 0 && (training.warmup_steps < 0 || training.warmup_steps >= training.steps)) {
-    return refuse("training.warmup_steps: ", training.warmup_steps, " do not fit into training.steps ", training.steps);
-  }
-  RETURN_IF_ERROR(ValidateMixture(training));
+  RETURN_IF_ERROR(ValidateMixture(settings.training));
   const PackSettings::Evaluation& tests = settings.evaluation;
   if (tests.stride < 0) return refuse("evaluation.stride: ", tests.stride, " is negative");
   if (!tests.lengths.empty() && tests.stride >= tests.lengths.front()) {
@@ -261,13 +257,13 @@ double ImagesFlops(const PackSettings& settings, int length) {
 }
 
 constexpr ExperimentKind kKinds[] = {
-    {.name = "algorithmic", .causal = false, .needs_data = false, .large = false, .schedules_learning_rate = false,
+    {.name = "algorithmic", .causal = false, .needs_data = false, .large = false,
      .Tape = AlgorithmicTape, .Validate = ValidateAlgorithmic, .ForwardFlops = AlgorithmicFlops, .Make = MakeAlgorithmic},
-    {.name = "images", .causal = false, .needs_data = true, .large = false, .schedules_learning_rate = false,
+    {.name = "images", .causal = false, .needs_data = true, .large = false,
      .Tape = ImagesTape, .Validate = ValidateImages, .ForwardFlops = ImagesFlops, .Make = MakeImages},
-    {.name = "language", .causal = true, .needs_data = true, .large = false, .schedules_learning_rate = false,
+    {.name = "language", .causal = true, .needs_data = true, .large = false,
      .Tape = LanguageTape, .Validate = ValidateDataTask, .ForwardFlops = LanguageFlops, .Make = MakeLanguage},
-    {.name = "llama", .causal = true, .needs_data = true, .large = true, .schedules_learning_rate = true,
+    {.name = "llama", .causal = true, .needs_data = true, .large = true,
      .Tape = LanguageTape, .Validate = ValidateLlama, .ForwardFlops = LlamaFlops, .Make = MakeLlama},
 };
 
@@ -288,11 +284,6 @@ bool IsCausal(const PackSettings& settings) {
 bool IsLarge(const PackSettings& settings) {
   const ExperimentKind* kind = FindExperimentKind(settings.experiment);
   return kind != nullptr && kind->large;
-}
-
-bool SchedulesLearningRate(const PackSettings& settings) {
-  const ExperimentKind* kind = FindExperimentKind(settings.experiment);
-  return kind != nullptr && kind->schedules_learning_rate;
 }
 
 int64_t TapeOf(const PackSettings& settings, int length) {

@@ -21,8 +21,6 @@ struct ExperimentKind {
   bool needs_data;
   // Its models may have billions of parameters: a sequence may be all that is computed at a time, and gives signs of life within.
   bool large;
-  // Learning rates rise and fall over the training, instead of staying as they are.
-  bool schedules_learning_rate;
   // Tokens that a requested length gives, as settings that the kind refuses nothing of.
   int64_t (*Tape)(const PackSettings& settings, int length);
   // What is refused of a task, a length and whatever the kind alone knows.
@@ -46,7 +44,6 @@ const ExperimentKind* FindExperimentKind(std::string_view name);
 // Of settings whose experiment is known.
 bool IsCausal(const PackSettings& settings);
 bool IsLarge(const PackSettings& settings);
-bool SchedulesLearningRate(const PackSettings& settings);
 int64_t TapeOf(const PackSettings& settings, int length);
 
 // What a length means for images: `rows` of `cols` pixels, behind each of which a delimiter may stand.

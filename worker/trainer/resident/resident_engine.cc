@@ -11,6 +11,7 @@
 #include "worker/trainer/engine/handover.h"
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/update.h"
+#include "worker/trainer/learning_rate.h"
 #include "worker/trainer/resident/pass_inputs.h"
 #include "worker/trainer/sent.h"
 #include "worker/trainer/tasks/registry.h"
@@ -93,7 +94,10 @@ class ResidentEngine final : public StepEngine {
     return Settle(Outcomes(state.size()), 0, learning_rates, state);
   }
 
-  int UpdatesAtATime() const override { return launcher_.cuda ? handover_.updates() : 2; }
+  int UpdatesAtATime() const override {
+    if (!ScheduleOf(settings_).constant()) return 1;  // As LibTorch's.
+    return launcher_.cuda ? handover_.updates() : 2;
+  }
 
   void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state, const Updated& updated) override {
     const Clock::time_point start = Clock::now();

@@ -181,6 +181,23 @@ TEST_P(ResidentWaysTest, TakesTheStepsOfLibtorch) {
   }
 }
 
+// Rates lie on the device, and others come there with the next update.
+TEST_P(ResidentWaysTest, EachUpdateHasTheRatesThatItIsGiven) {
+  PackSettings settings = Settings({"none"}, "reverse_string", 9, 5);
+  EXPECT_EQ(Emulated(settings, *GetParam())->UpdatesAtATime(), 2);
+  settings.training.warmup_steps = 2;
+  const std::unique_ptr<StepEngine> engine = Emulated(settings, *GetParam());
+  EXPECT_EQ(engine->UpdatesAtATime(), 1);
+  PackState state = ScatteredState(engine->model(), 2);
+  const std::vector<std::vector<double>> rates = {{0, 0}, {1e-3, 0}, {0, 1e-3}};
+  for (const std::vector<double>& of_update : rates) {
+    const Tensor before = state.parameters.clone();
+    engine->Train(
+        1, [&](uint64_t step) { return BatchOf(settings, *engine, step); }, of_update, state, [](const std::vector<StepResult>&) {});
+    for (const int64_t m : {0, 1}) EXPECT_EQ(state.parameters[m].equal(before[m]), of_update[static_cast<size_t>(m)] == 0) << "update " << state.step << " member " << m;
+  }
+}
+
 // As a session trains: several updates at once, of a pack.
 struct Trained {
   PackState state;
