@@ -46,7 +46,9 @@ std::string TypeOf(const FieldDescriptor& field) {
 // The description's own pool knows no extensions.
 std::string KindOf(const FieldDescriptor& field) {
   const FieldDescriptor* generated = google::protobuf::DescriptorPool::generated_pool()->FindFieldByName(field.full_name());
-  return generated == nullptr ? "" : generated->options().GetExtension(v1::only_kind);
+  if (generated == nullptr) return "";
+  const std::string& also = generated->options().GetExtension(v1::also_kind);
+  return generated->options().GetExtension(v1::only_kind) + (also.empty() ? "" : " or " + also);
 }
 
 FieldNote NoteOf(const FieldDescriptor& field, const SourceLocation& location, const std::string& path) {

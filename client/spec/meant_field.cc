@@ -56,6 +56,10 @@ constexpr OtherName kOtherNames[] = {
     {"iterations", "steps"},
     {"kind", "experiment"},
     {"lr", "learning_rate"},
+    {"lr_decay", "schedule"},
+    {"lr_schedule", "schedule"},
+    {"lr_scheduler", "schedule"},
+    {"lr_scheduler_type", "schedule"},
     {"lrs", "learning_rate"},
     {"max_grad_norm", "clip_norm"},
     {"max_iters", "steps"},
@@ -63,6 +67,7 @@ constexpr OtherName kOtherNames[] = {
     {"max_seq_len", "lengths"},
     {"max_seq_length", "lengths"},
     {"max_steps", "steps"},
+    {"min_lr_ratio", "final_rate"},
     {"model_dim", "embedding_dim"},
     {"n_ctx", "lengths"},
     {"n_embd", "embedding_dim"},
@@ -105,6 +110,7 @@ constexpr OtherName kOtherNames[] = {
     {"updates", "steps"},
     {"warmup", "warmup_steps"},
     {"warmup_iters", "warmup_steps"},
+    {"warmup_updates", "warmup_steps"},
     {"width", "embedding_dim"},
 };
 

@@ -16,6 +16,7 @@
 #include "proto/catalog/limits.h"
 #include "proto/catalog/usual_lengths.h"
 #include "proto/types/words.h"
+#include "scheduler/experiments/rate_schedule.h"
 #include "scheduler/experiments/registry.h"
 #include "scheduler/experiments/transformer.h"
 
@@ -35,6 +36,9 @@ v1::JobSpec AlgorithmicDefaults() {
   v1::Training& training = *job.mutable_training();
   training.set_steps(2'000'000);
   training.set_batch_size(128);
+  training.set_warmup_steps(0);
+  training.set_final_rate(0.1);
+  training.set_schedule("constant");
   for (int length = catalog::kFirstTrainedLength; length <= catalog::kLastTrainedLength; ++length) training.add_lengths(length);
   v1::Evaluation& evaluation = *job.mutable_evaluation();
   for (int length = catalog::kFirstTestedLength; length <= catalog::kLastTestedLength; ++length) evaluation.add_lengths(length);
@@ -84,6 +88,7 @@ class AlgorithmicKind final : public Kind {
     for (const int length : settings.training.lengths()) checks.Range("training.lengths", length, 1, catalog::kMaxInputLength);
     for (const int length : settings.evaluation.lengths()) checks.Range("evaluation.lengths", length, 1, catalog::kMaxInputLength);
     CheckOwnKind(settings, Name(), checks);
+    CheckRateSchedule(sweep.training(), settings.training, checks);
     checks.Range("evaluation.examples", settings.evaluation.examples(), 1, kMaxSize);
     RETURN_IF_ERROR(checks.status());
 
@@ -117,6 +122,7 @@ class AlgorithmicKind final : public Kind {
 
   void Complete(v1::JobSpec& job) const override {
     CompleteSettings(job, WholeSettings(job, DefaultJob()));
+    CompleteRateSchedule(*job.mutable_training());
   }
 
   absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,

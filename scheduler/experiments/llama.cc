@@ -13,6 +13,7 @@
 #include "proto/catalog/published_vocabulary.h"
 #include "scheduler/experiments/llama_checks.h"
 #include "scheduler/experiments/llama_mixture.h"
+#include "scheduler/experiments/rate_schedule.h"
 
 namespace longreach::experiments {
 
@@ -42,6 +43,7 @@ v1::JobSpec LlamaDefaults() {
   training.add_lengths(2048);
   training.set_warmup_steps(2000);
   training.set_final_rate(0.1);
+  training.set_schedule("cosine");
   training.set_weight_decay(0.1);
   training.set_trainable("all");
   training.set_scale_bound("clamp");
@@ -144,11 +146,10 @@ class LlamaKind final : public DataKind {
     if (!NeedsOriginalLength(positions) && !searches) positions.clear_original_length();
     v1::Training& training = *job.mutable_training();
     if (training.steps() == 0) {
-      training.clear_warmup_steps();
-      training.clear_final_rate();
       training.clear_weight_decay();
       training.clear_trainable();
     }
+    CompleteRateSchedule(training);
     CompleteMixture(training);
     if (job.evaluation().passkey_lengths().empty()) {
       job.mutable_evaluation()->clear_passkey_depths();
@@ -240,6 +241,8 @@ class LlamaKind final : public DataKind {
     if (model.break_symmetry()) checks.Refuse("model.break_symmetry: true: this model looks back only\n  leave it out");
     CheckScaleByPosition(model, settings.training, checks);
     CheckScaling(settings.positions, !model.folder().empty(), checks);
+    // This kind's rate falls where the sweep says nothing: a final rate makes a difference with and without a schedule beside it.
+    CheckRateSchedule(settings.training, settings.training, checks);
     CheckTuning(settings.training, checks);
     CheckMixture(settings.training, checks);
     CheckTests(settings.evaluation, !model.folder().empty(), checks);

@@ -169,16 +169,8 @@ void CheckTuning(const v1::Training& training, Checks& checks) {
     checks.Refuse(fmt::format("training.scale_lower_bound: {} is not a number from -{} to {}", ShortestNumber(training.scale_lower_bound()),
                               ShortestNumber(kMostFactor), ShortestNumber(kMostFactor)));
   }
-  if (!(training.final_rate() >= 0 && training.final_rate() <= 1)) {
-    checks.Refuse(fmt::format("training.final_rate: {} is not in [0, 1]", ShortestNumber(training.final_rate())));
-  }
   if (!(training.weight_decay() >= 0 && training.weight_decay() < 1)) {
     checks.Refuse(fmt::format("training.weight_decay: {} is not in [0, 1)", ShortestNumber(training.weight_decay())));
-  }
-  if (training.warmup_steps() < 0) checks.Refuse(fmt::format("training.warmup_steps: {} is below 0", training.warmup_steps()));
-  if (training.steps() > 0 && training.warmup_steps() >= training.steps()) {
-    checks.Refuse(fmt::format("training.warmup_steps: {} do not fit into training.steps, {}\n  set fewer of them, or more of training.steps", training.warmup_steps(),
-                              training.steps()));
   }
 }
 

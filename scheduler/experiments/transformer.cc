@@ -164,8 +164,10 @@ void CheckOwnKind(const Settings& settings, std::string_view kind, Checks& check
     part->GetReflection()->ListFields(*part, &given);
     for (const google::protobuf::FieldDescriptor* field : given) {
       const std::string& only = field->options().GetExtension(v1::only_kind);
-      if (only.empty() || only == kind) continue;
-      checks.Refuse(fmt::format("{}.{}: is a setting of the kind '{}', not of '{}'\n  leave it out", group, field->name(), only, kind));
+      const std::string& also = field->options().GetExtension(v1::also_kind);
+      if (only.empty() || only == kind || also == kind) continue;
+      const std::string theirs = also.empty() ? fmt::format("the kind '{}'", only) : fmt::format("the kinds '{}' and '{}'", only, also);
+      checks.Refuse(fmt::format("{}.{}: is a setting of {}, not of '{}'\n  leave it out", group, field->name(), theirs, kind));
     }
   }
 }

@@ -79,7 +79,7 @@ class Checks {
 
 // Sizes, positions, training and evaluation, but for evaluation.examples.
 void CheckSettings(const Settings& settings, Checks& checks);
-// Refuses what another kind alone has (only_kind in proto/longreach/v1/spec.proto).
+// Refuses what other kinds alone have (only_kind and also_kind in proto/longreach/v1/spec.proto).
 void CheckOwnKind(const Settings& settings, std::string_view kind, Checks& checks);
 absl::Status CheckEncodings(const v1::Axes& axes, std::string_view prefix);
 

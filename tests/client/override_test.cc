@@ -178,7 +178,7 @@ TEST(OverrideTest, KnowsWhatFieldsAreCalledElsewhere) {
                                        std::pair("model.embed_dim", "model.embedding_dim"), std::pair("dim_feedforward", "model.mlp_dim"), std::pair("nhead", "model.heads"),
                                        std::pair("n_kv_heads", "model.kv_heads"), std::pair("dropout_rate", "model.dropout"), std::pair("model.dropout_rate", "model.dropout"),
                                        std::pair("max_seq_len", "training.lengths"), std::pair("model.max_seq_len", "training.lengths"), std::pair("rope_base", "model.rope_theta"),
-                                       std::pair("max_iters", "training.steps")}) {
+                                       std::pair("max_iters", "training.steps"), std::pair("lr_scheduler_type", "training.schedule"), std::pair("min_lr_ratio", "training.final_rate")}) {
     EXPECT_THAT(OverrideRefusal({std::string(written) + "=3"}), HasSubstr(std::string("did you mean '") + meant + "'?")) << written;
   }
 }

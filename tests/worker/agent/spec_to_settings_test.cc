@@ -41,7 +41,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
                 rope_scaling: "yarn" rope_factor: 4 original_length: 128 }
     training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13
                warmup_steps: 16 final_rate: 0.25 weight_decay: 0.5 trainable: "head_scales" scale_bound: "relu" scale_lower_bound: 0.75
-               mixture: [ "code", "prose" ] mixture_weights: [ 0.25, 3 ] }
+               mixture: [ "code", "prose" ] mixture_weights: [ 0.25, 3 ] schedule: "linear" }
     evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ]
                  stride: 17 position_bins: 18 attention_scales: [ 1.25, 2 ]
                  passkey_lengths: [ 300, 600 ] passkey_depths: 4 passkey_tests: 3 passkey_prompts: "landmark"
@@ -92,6 +92,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->training.data_seed, 13u);
   EXPECT_EQ(settings->training.warmup_steps, 16);
   EXPECT_EQ(settings->training.final_rate, 0.25);
+  EXPECT_EQ(settings->training.schedule, trainer::PackSettings::Training::Schedule::kLinear);
   EXPECT_EQ(settings->training.weight_decay, 0.5);
   EXPECT_EQ(settings->training.trainable, trainer::PackSettings::Training::Trainable::kHeadScales);
   EXPECT_EQ(settings->training.scale_bound, trainer::PackSettings::Training::ScaleBound::kRelu);
@@ -131,7 +132,7 @@ TEST(SpecToSettingsTest, SizesThatAreNotGivenAreAFolders) {
 TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
   EXPECT_EQ(v1::Model::descriptor()->field_count(), 23);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 8);
-  EXPECT_EQ(v1::Training::descriptor()->field_count(), 13);
+  EXPECT_EQ(v1::Training::descriptor()->field_count(), 14);
   EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 18);
 }
 
@@ -139,11 +140,21 @@ TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {
   const absl::Status by = SettingsOf(SpecOf("positions { randomized_by: 'token' }")).status();
   const absl::Status pixels = SettingsOf(SpecOf("model { pixel_embedding: 'convolution' }")).status();
   const absl::Status shift = SettingsOf(SpecOf("positions { shift_at_test: 'never' }")).status();
+  const absl::Status rate = SettingsOf(SpecOf("training { schedule: 'step' }")).status();
 
   EXPECT_EQ(by.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(by.message()), HasSubstr("positions.randomized_by is 'token'"));
   EXPECT_THAT(std::string(pixels.message()), HasSubstr("model.pixel_embedding is 'convolution'"));
   EXPECT_THAT(std::string(shift.message()), HasSubstr("positions.shift_at_test is 'never'"));
+  EXPECT_THAT(std::string(rate.message()), HasSubstr("training.schedule is 'step'; it is one of 'constant', 'cosine', 'linear'"));
+}
+
+// Of a scheduler that is older than such schedules.
+TEST(SpecToSettingsTest, AJobThatSaysNothingOfItsLearningRatesWayHasTheKindsOwn) {
+  const absl::StatusOr<trainer::PackSettings> settings = SettingsOf(SpecOf("experiment: 'algorithmic' training { steps: 3 }"));
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_FALSE(settings->training.warmup_steps.has_value());
+  EXPECT_FALSE(settings->training.schedule.has_value());
 }
 
 v1::StartPack PackOf(const std::string& first, const std::string& second) {
