@@ -27,6 +27,12 @@ def test_other_settings_are_named(home):
     assert len(found) == 1 and found[0].endswith("in seed, training.steps"), found
 
 
+def test_another_way_of_the_learning_rate_is_named(home):
+    run_cli(home, "submit", "table-b1", "--set", "training.warmup_steps=100", "--set", "training.schedule=cosine", "--store", home.path / "s.db")
+    found = [note for note in notes(home, "table-b1") if NOTE in note]
+    assert len(found) == 1 and found[0].endswith("in training.schedule, training.warmup_steps"), found
+
+
 def test_a_setting_that_is_the_default_of_its_kind_again_is_named(home):
     run_cli(home, "submit", "nope-table-1", "--set", "evaluation.stride=0", "--store", home.path / "s.db")
     found = [note for note in notes(home, "nope-table-1") if NOTE in note]
