@@ -21,6 +21,7 @@
 #include "client/spec/sweep_writer.h"
 #include "proto/base/text.h"
 #include "proto/types/artifact_kind.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -50,6 +51,12 @@ std::string WorkerOf(const v1::AttemptInfo& attempt, const v1::GetJobResponse& j
   return shared ? fmt::format("{} {}", attempt.worker_name(), ShortId(attempt.worker())) : attempt.worker_name();
 }
 
+// Of the phases of one that runs, the one that somebody should do something about is named.
+std::string OutcomeOf(const v1::AttemptInfo& attempt) {
+  if (!attempt.outcome().empty()) return attempt.outcome();
+  return attempt.phase() == Word(AttemptPhase::kWaitingForDisk) ? fmt::format("running: {}", attempt.phase()) : "running";
+}
+
 Grid AttemptsOf(const v1::GetJobResponse& response) {
   Grid attempts;
   attempts.columns = {{"attempt", "ATTEMPT", true}, {"worker", "WORKER"},  {"outcome", "OUTCOME"},
@@ -58,7 +65,7 @@ Grid AttemptsOf(const v1::GetJobResponse& response) {
                       {"build", "BUILD"},           {"detail", "DETAIL"}};
   for (const v1::AttemptInfo& one : response.attempts()) {
     attempts.rows.push_back({NumberCell(one.attempt()), TextCell(WorkerOf(one, response)),
-                             TextCell(one.outcome().empty() ? "running" : one.outcome()),
+                             TextCell(OutcomeOf(one)),
                              TimeCell(one.started_at()), TimeCell(one.ended_at()),
                              NumberCell(one.members()), TextCell(one.engine()), TextCell(one.device()),
                              one.threads() > 0 ? NumberCell(one.threads()) : MissingCell(), TextCell(one.build()), TextCell(one.detail())});

@@ -12,6 +12,7 @@
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -22,6 +23,9 @@ GridCell Doing(const v1::WorkerInfo& worker) {
   std::string text = fmt::format("{} {} x{} {}/{}", first.task(), first.encoding(), first.members(),
                                  first.step(), first.steps());
   if (worker.running_size() > 1) text += fmt::format(" and {} more", worker.running_size() - 1);
+  // Of the phases the one that somebody should do something about.
+  const auto waiting = std::ranges::count(worker.running(), Word(AttemptPhase::kWaitingForDisk), &v1::RunningAttempt::phase);
+  if (waiting > 0) text += worker.running_size() == 1 ? fmt::format(", {}", Word(AttemptPhase::kWaitingForDisk)) : fmt::format(", {} of these waiting for its disk", waiting);
   return TextCell(text);
 }
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -116,10 +118,25 @@ std::string StoreTrouble(const v1::SweepUpdate& update) {
   return fmt::format("{}; it goes on by itself", Printable(update.store_trouble()));
 }
 
+// Whose disks are full, and what to do. Empty: nobody's is.
+std::string FullDisks(const v1::SweepUpdate& update) {
+  std::set<std::string> workers;
+  for (const v1::RunningAttempt& attempt : update.running()) {
+    if (attempt.phase() == Word(AttemptPhase::kWaitingForDisk)) workers.insert(fmt::format("'{}'", Printable(attempt.worker_name())));
+  }
+  if (workers.empty()) return "";
+  const bool one = workers.size() == 1;
+  return fmt::format("{} {} no room on {} for what is computed; free some there, and it goes on by itself", one ? "worker" : "workers",
+                     JoinSome({workers.begin(), workers.end()}) + (one ? " has" : " have"), one ? "its disk" : "their disks");
+}
+
 }  // namespace
 
 std::string ProgressLine(const v1::SweepUpdate& update) {
-  return HeadlineWithSpeed(update) + (update.store_trouble().empty() ? "" : "; " + StoreTrouble(update));
+  std::string line = HeadlineWithSpeed(update);
+  if (!update.store_trouble().empty()) line += "; " + StoreTrouble(update);
+  if (const std::string full = FullDisks(update); !full.empty()) line += "; " + full;
+  return line;
 }
 
 std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width, bool bar) {
@@ -130,6 +147,7 @@ std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width,
   const std::string percent = fmt::format("{:.1f} %", std::floor(share * 1000) / 10);
   lines.push_back(bar ? fmt::format("{} {}", Bar(share, std::clamp(width - 12, 10, 60)), percent) : percent + " done");
   if (!update.store_trouble().empty()) lines.push_back(StoreTrouble(update));
+  if (std::string full = FullDisks(update); !full.empty()) lines.push_back(std::move(full));
   for (const std::string& line : RunningLines(update)) lines.push_back(line);
   for (std::string& line : lines) line = CutToWidth(line, width);
   return lines;

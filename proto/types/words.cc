@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kSweepStates = {"live", "paused", "cancelled"};
 constexpr std::array<std::string_view, 4> kWorkerStates = {"active", "draining", "put_aside", "gone"};
-constexpr std::array<std::string_view, 4> kAttemptPhases = {"starting", "training", "evaluating", "uploading"};
+constexpr std::array<std::string_view, 5> kAttemptPhases = {"starting", "training", "evaluating", "uploading", "waits for its disk"};
 constexpr std::array<std::string_view, 5> kOutcomes = {"succeeded", "failed", "given_back", "lost", "dropped"};
 
 template <typename Enum, size_t N>

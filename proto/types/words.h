@@ -21,8 +21,8 @@ std::string_view Word(WorkerState state);  // "active", "draining", "put_aside",
 std::optional<WorkerState> ParseWorkerState(std::string_view word);
 
 // What an attempt does while a worker holds it.
-enum class AttemptPhase { kStarting, kTraining, kEvaluating, kUploading };
-std::string_view Word(AttemptPhase phase);  // "starting", "training", "evaluating", "uploading".
+enum class AttemptPhase { kStarting, kTraining, kEvaluating, kUploading, kWaitingForDisk };
+std::string_view Word(AttemptPhase phase);  // "starting", "training", "evaluating", "uploading", "waits for its disk".
 std::optional<AttemptPhase> ParseAttemptPhase(std::string_view word);
 
 // How an attempt ended. Reported ones have the meaning of v1::AttemptReport::Outcome.

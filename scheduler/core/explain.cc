@@ -123,6 +123,9 @@ std::vector<std::string> Explain(const JobFacts& facts) {
     const std::string worker = facts.worker_name.empty() ? std::string(ShortId(lease->holder.value)) : facts.worker_name;
     out.push_back(fmt::format("Worker '{}' has it as attempt {}, in a pack of {}: {}, step {} of {}.", worker, lease->attempt.value,
                               std::max(facts.members, 1), doing, facts.step, facts.steps));
+    if (facts.phase == AttemptPhase::kWaitingForDisk) {
+      out.emplace_back("That worker's disk has no room for what it has computed: free some there, and it goes on by itself.");
+    }
     if (!facts.demand.wanted) {
       out.push_back(facts.demand.held ? "All sweeps that want it are paused: it stops after a checkpoint." : "No sweep wants it any more.");
     }

@@ -50,7 +50,7 @@ Outcome OutcomeFor(const store::JobRow& job, const store::AttemptRow& attempt) {
   return *attempt.outcome == Outcome::kSucceeded && !is_its_result ? Outcome::kDropped : *attempt.outcome;
 }
 
-v1::AttemptInfo ToAttemptInfo(const store::JobRow& job, const store::AttemptRow& row) {
+v1::AttemptInfo ToAttemptInfo(const store::JobRow& job, const store::AttemptRow& row, const LiveBoard::State& live) {
   v1::AttemptInfo attempt;
   attempt.set_attempt(static_cast<uint32_t>(row.id));
   attempt.set_worker(row.worker);
@@ -64,6 +64,8 @@ v1::AttemptInfo ToAttemptInfo(const store::JobRow& job, const store::AttemptRow&
   attempt.set_engine(row.engine);
   attempt.set_threads(row.threads);
   attempt.set_members(row.members);
+  const auto running = live.attempts.find(row.id);
+  if (!row.outcome.has_value() && running != live.attempts.end() && running->second.phase.has_value()) attempt.set_phase(std::string(Word(*running->second.phase)));
   return attempt;
 }
 
@@ -153,7 +155,7 @@ absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobR
   RETURN_IF_ERROR(AddSystems(db, num, *response.mutable_job()));
   *response.mutable_spec() = std::move(spec);
   response.set_canonical(job.spec);
-  for (const store::AttemptRow& attempt : attempts) *response.add_attempts() = ToAttemptInfo(job, attempt);
+  for (const store::AttemptRow& attempt : attempts) *response.add_attempts() = ToAttemptInfo(job, attempt, live);
   RETURN_IF_ERROR(AddMeasurements(db, num, response));
   RETURN_IF_ERROR(AddArtifacts(db, num, response));
   RETURN_IF_ERROR(AddProgress(db, num, job.id, response));

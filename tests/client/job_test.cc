@@ -29,6 +29,17 @@ TEST_F(JobTest, WorkersOfOneNameAreToldApartByTheirIds) {
   EXPECT_THAT(out, HasSubstr("other          failed"));
 }
 
+TEST_F(JobTest, OfAnAttemptThatRunsItIsSaidWhereItWaitsForItsWorkersDisk) {
+  v1::AttemptInfo running = AttemptOf("0123456789", "node");
+  running.clear_outcome();
+  running.set_phase("uploading");
+  scheduler_.attempts = {running};
+  EXPECT_THAT(Run({"job", "bbbb"}).out, HasSubstr("node    running "));
+
+  scheduler_.attempts[0].set_phase("waits for its disk");
+  EXPECT_THAT(Run({"job", "bbbb"}).out, HasSubstr("node    running: waits for its disk"));
+}
+
 TEST_F(JobTest, OneWorkerGoesByItsName) {
   scheduler_.attempts = {AttemptOf("0123456789", "node"), AttemptOf("0123456789", "node")};
   EXPECT_THAT(Run({"job", "bbbb"}).out, Not(HasSubstr("01234567")));

@@ -71,6 +71,20 @@ TEST(ProgressTest, AFullDiskOfFilesIsNotSaidOfTheStore) {
   EXPECT_EQ(ProgressBlock(update, 200).at(2), "no room for files of jobs: cannot write '/files/tmp/1': No space left on device; it goes on by itself");
 }
 
+TEST(ProgressTest, SaysWhoseDiskIsFullAndWhatToDo) {
+  v1::SweepUpdate update = Update(12, 9);
+  for (const char* worker : {"b", "a", "b", "c"}) {
+    v1::RunningAttempt& attempt = *update.add_running();
+    attempt.set_worker_name(worker);
+    attempt.set_phase(worker[0] == 'b' ? "waits for its disk" : "uploading");
+  }
+  EXPECT_THAT(ProgressLine(update), ::testing::EndsWith("; worker 'b' has no room on its disk for what is computed; free some there, and it goes on by itself"));
+  EXPECT_EQ(ProgressBlock(update, 200).at(2), "worker 'b' has no room on its disk for what is computed; free some there, and it goes on by itself");
+
+  update.mutable_running(1)->set_phase("waits for its disk");
+  EXPECT_THAT(ProgressLine(update), ::testing::EndsWith("; workers 'a', 'b' have no room on their disks for what is computed; free some there, and it goes on by itself"));
+}
+
 TEST(ProgressTest, InAPipeWritesALineAtChangesAndTheLastState) {
   std::ostringstream out;
   ProgressView view(out, {.line_every = std::chrono::hours(1)});

@@ -31,6 +31,25 @@ TEST_F(WorkersTest, ASchedulerThatCountsNoneIsNotTakenForOneWithoutWork) {
   EXPECT_THAT(Run({"workers", "-o", "json"}).out, Not(HasSubstr("packs_waiting")));
 }
 
+TEST_F(WorkersTest, SaysOfWhatAWorkerDoesThatItWaitsForItsDisk) {
+  v1::WorkerInfo& worker = *scheduler_.workers.mutable_workers(0);
+  worker.clear_running();
+  v1::RunningAttempt& attempt = *worker.add_running();
+  attempt.set_task("even_pairs");
+  attempt.set_encoding("rope");
+  attempt.set_members(9);
+  attempt.set_step(10);
+  attempt.set_steps(10);
+  attempt.set_phase("uploading");
+  EXPECT_THAT(Run({"workers"}).out, Not(HasSubstr("disk")));
+
+  attempt.set_phase("waits for its disk");
+  EXPECT_THAT(Run({"workers"}).out, HasSubstr("even_pairs rope x9 10/10, waits for its disk"));
+  const v1::RunningAttempt same = attempt;
+  *worker.add_running() = same;
+  EXPECT_THAT(Run({"workers"}).out, HasSubstr("even_pairs rope x9 10/10 and 1 more, 2 of these waiting for its disk"));
+}
+
 TEST_F(WorkersTest, WhatIsDamagedIsNamedWithTheWorkersThatSaySo) {
   EXPECT_THAT(Run({"workers"}).out, Not(HasSubstr("DAMAGED DATA")));
   EXPECT_THAT(Run({"workers", "-o", "csv"}).out, HasSubstr(",reason,damaged_data_sets\n"));

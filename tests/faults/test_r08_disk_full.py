@@ -255,3 +255,43 @@ def test_a_full_disk_under_a_worker(home, fault):
             scheduler.stop()
             check_ledger(home, scheduler.store)
     fault.reached(f"{left_out} of {rounds} runs trained on over a full disk and ended with the same bits")
+
+
+@harness.needs_worker
+@pytest.mark.fault("R8", aim="a worker's disk has no room for a result: told wherever the job is looked at, and handed in once there is some")
+def test_a_result_that_waits_for_its_workers_disk_is_told(home, fault):
+    spec = messages("spec")
+    request = messages("api").SubmitSweepRequest(spec=spec.SweepSpec(
+        name="no-room", experiment="algorithmic",
+        axes=spec.Axes(task=["even_pairs"], encoding=["rope"], learning_rate=[1e-3], seed=[0]),
+        model=spec.Model(layers=1, embedding_dim=32, heads=4, mlp_dim=64),
+        training=spec.Training(steps=3000, batch_size=16, lengths=range(1, 9)),
+        evaluation=spec.Evaluation(lengths=[9, 10], examples=32)))
+    scheduler = Scheduler(home)
+    scheduler.api().SubmitSweep(request, timeout=harness.PATIENCE_S)
+    ((job,),) = query(scheduler.store, "SELECT id FROM jobs")
+    with small_disk(home) as disk:
+        (disk / "state").mkdir()
+        (home.path / "tight").symlink_to(disk / "state")
+        # Without checkpoints there is nothing that could be let go of.
+        Worker(home, scheduler, "--checkpoint-every-s", "0", name="tight")
+        until(lambda: (disk / "state" / "attempts" / "1" / "log").exists(), "the trainer has begun")
+        ballast = fill(disk)
+        told = "worker 'tight' has no room on its disk for what is computed; free some there, and it goes on by itself"
+        until(lambda: told in run_cli(home, "status", scheduler=scheduler).out, "status says whose disk is full")
+        running = run_cli(home, "status", "-o", "json", scheduler=scheduler).json()["running"]
+        assert [one["phase"] for one in running] == ["waits for its disk"], running
+        assert "3000/3000, waits for its disk" in run_cli(home, "workers", scheduler=scheduler).out
+        explained = run_cli(home, "explain", job, scheduler=scheduler).out
+        assert "waits for its disk, step 3000 of 3000" in explained and "free some there, and it goes on by itself" in explained, explained
+        assert "running: waits for its disk" in run_cli(home, "job", job, scheduler=scheduler).out
+        attempts = run_cli(home, "job", job, "-o", "json", scheduler=scheduler).json()["attempts"]
+        assert [one["phase"] for one in attempts] == ["waits for its disk"], attempts
+
+        ballast.unlink()
+        assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+        attempts = run_cli(home, "job", job, "-o", "json", scheduler=scheduler).json()["attempts"]
+        assert [(one["outcome"], one["phase"]) for one in attempts] == [("succeeded", "")], attempts
+        assert "no room" not in run_cli(home, "status", scheduler=scheduler).out
+        check_ledger(home, scheduler.store)
+    fault.reached("told by status, workers, explain and job, and the result was handed in without another attempt")

@@ -92,12 +92,13 @@ class AttemptLog {
   const int saved_;
 };
 
-AttemptPhase PhaseOf(trainer::Progress::Phase phase) {
+// Waiting for room is a phase to people alone: how long things take is timed as of files that are written.
+AttemptPhase PhaseOf(trainer::Progress::Phase phase, bool waits_for_room) {
   switch (phase) {
     case trainer::Progress::Phase::kStarting: return AttemptPhase::kStarting;
     case trainer::Progress::Phase::kTraining: return AttemptPhase::kTraining;
     case trainer::Progress::Phase::kEvaluating: return AttemptPhase::kEvaluating;
-    case trainer::Progress::Phase::kWriting: return AttemptPhase::kUploading;
+    case trainer::Progress::Phase::kWriting: return waits_for_room ? AttemptPhase::kWaitingForDisk : AttemptPhase::kUploading;
     case trainer::Progress::Phase::kCount: break;
   }
   return AttemptPhase::kStarting;
@@ -112,10 +113,11 @@ class PipeObserver final : public trainer::Observer {
   void OnProgress(const trainer::Progress& progress) override {
     const SteadyClock::time_point now = SteadyClock::now();
     if (progress.phase == phase_ && called_) AddTiming(now);
-    const bool due = !called_ || progress.phase != phase_ || now - sent_at_ >= kPace;
+    const bool due = !called_ || progress.phase != phase_ || progress.waits_for_room != waits_for_room_ || now - sent_at_ >= kPace;
     called_ = true;
     called_at_ = now;
     phase_ = progress.phase;
+    waits_for_room_ = progress.waits_for_room;
     step_ = progress.step;
     steps_per_second_ = progress.steps_per_second;
     PrepareProgress();
@@ -175,7 +177,7 @@ class PipeObserver final : public trainer::Observer {
 
   void PrepareProgress() {
     pending_.set_attempt(start_.attempt());
-    pending_.set_phase(std::string(Word(PhaseOf(phase_))));
+    pending_.set_phase(std::string(Word(PhaseOf(phase_, waits_for_room_))));
     pending_.set_step(step_);
     pending_.set_steps_per_second(steps_per_second_);
     pending_.set_usual_s(usual_.Of(static_cast<size_t>(phase_), threads()));
@@ -221,6 +223,7 @@ class PipeObserver final : public trainer::Observer {
   bool trained_ = false;  // A step.
   // What it was told last.
   trainer::Progress::Phase phase_ = trainer::Progress::Phase::kStarting;
+  bool waits_for_room_ = false;
   int step_ = 0;
   double steps_per_second_ = 0;
   bool called_ = false;

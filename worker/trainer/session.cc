@@ -401,8 +401,9 @@ absl::Status Session::Insist(const std::function<absl::Status()>& write) {
   bool told = false;
   while (true) {
     const absl::Status written = Write(write);
-    Report(Progress::Phase::kWriting);
-    if (written.code() != absl::StatusCode::kResourceExhausted) {
+    const bool is_full = written.code() == absl::StatusCode::kResourceExhausted;
+    Report(Progress::Phase::kWriting, {}, is_full);
+    if (!is_full) {
       if (told && written.ok()) observer_.OnLine("there was room again, and it is written");
       return written;
     }
@@ -445,8 +446,9 @@ void Session::Poll() {
   }
 }
 
-void Session::Report(Progress::Phase phase, std::vector<LossPoint> points) {
+void Session::Report(Progress::Phase phase, std::vector<LossPoint> points, bool waits_for_room) {
   observer_.OnProgress({.phase = phase,
+                        .waits_for_room = waits_for_room,
                         .step = state_.step,
                         .steps_per_second = speed_.per_second(),
                         .lengths_done = state_.lengths_done,

@@ -65,7 +65,7 @@ class Session {
   void GoOnTesting();
   // Asks the observer: drops members, remembers a wish to stop.
   void Poll();
-  void Report(Progress::Phase phase, std::vector<LossPoint> points = {});
+  void Report(Progress::Phase phase, std::vector<LossPoint> points = {}, bool waits_for_room = false);
   absl::Status Checkpoint();
   // Checkpoint() when the last one is old enough. One that cannot be written is a line in the log.
   void CheckpointIfDue();

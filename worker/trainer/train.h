@@ -165,6 +165,7 @@ struct LossPoint {
 struct Progress {
   // Others know the last one as "uploading": the job's files are handed in then.
   enum class Phase { kStarting, kTraining, kEvaluating, kWriting, kCount } phase = Phase::kStarting;
+  bool waits_for_room = false;  // Of kWriting: the disk has none for what is computed, which is tried again and again.
   int step = 0;  // Updates done.
   double steps_per_second = 0;  // 0: not known yet.
   // Evaluated lengths, cells of passkey retrieval, and samples of LongBench.

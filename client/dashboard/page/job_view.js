@@ -4,6 +4,7 @@ import {element, table} from "./dom.js";
 import {bytes, general, shortId, shortest, time} from "./format.js";
 import {stateWord} from "./jobs_bar.js";
 import {Panel} from "./panel.js";
+import {PHASE_OF_A_FULL_DISK} from "./workers_view.js";
 
 function drawExplained({job, reasons}) {
   return element("div", {},
@@ -25,11 +26,13 @@ async function losses(progress) {
   }
 }
 
+const outcomeOf = ({outcome, phase}) => outcome !== "" ? outcome : phase === PHASE_OF_A_FULL_DISK ? `running: ${phase}` : "running";
+
 async function drawJob({attempts, measurements, artifacts, progress, canonical, sweeps}) {
   return element("div", {},
     element("h3", {}, "Attempts"),
     attempts.length === 0 ? element("p", {}, "none yet") : table("Attempts", [{value: "Attempt", number: true}, "Worker", "Outcome", "Device", "Engine", {value: "Jobs", number: true}, "Began", "Ended", "Build", "Detail"],
-      attempts.map((one) => [{value: one.attempt, number: true}, one.worker_name, one.outcome === "" ? "running" : one.outcome, one.device, one.engine, {value: one.members, number: true}, time(one.started_at), time(one.ended_at), one.build, one.detail])),
+      attempts.map((one) => [{value: one.attempt, number: true}, one.worker_name, outcomeOf(one), one.device, one.engine, {value: one.members, number: true}, time(one.started_at), time(one.ended_at), one.build, one.detail])),
     progress.length === 0 ? null : element("h3", {}, "Losses of training"),
     await losses(progress),
     element("h3", {}, "Measurements"),

@@ -8,7 +8,7 @@ import {jobsBar, jobsText, stateWord} from "./jobs_bar.js";
 import {Panel} from "./panel.js";
 import {place} from "./place.js";
 import {hasPublished, resultsTable} from "./results_table.js";
-import {doing} from "./workers_view.js";
+import {doing, fullDisks} from "./workers_view.js";
 
 const MOST_JOBS = 200;
 const STATES = ["queued", "leased", "waiting", "succeeded", "failed", "cancelled", "diverged"];
@@ -47,6 +47,7 @@ function drawStatus({sweep, running, finished, why, job_steps_per_second, job_st
     facts.map((fact) => element("p", {}, fact)),
     why.map((reason) => element("p", {class: "refusal"}, reason)),
     store_trouble === "" ? null : element("p", {class: "refusal"}, store_trouble),
+    fullDisks(running) === "" ? null : element("p", {class: "refusal"}, fullDisks(running)),
     stalled === "" ? null : element("p", {class: "refusal"}, stalled),
     running.length === 0 ? null : table("Running packs", ["Worker", "Pack", "Phase", {value: "Steps/s", number: true}],
       running.map((one) => [one.worker_name, doing(one), one.phase, {value: one.steps_per_second > 0 ? rate(one.steps_per_second) : "", number: true}])));

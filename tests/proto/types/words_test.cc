@@ -37,10 +37,11 @@ TEST(WorkerStateTest, WordsReadBack) {
 }
 
 TEST(AttemptPhaseTest, WordsReadBack) {
-  for (const AttemptPhase phase : {AttemptPhase::kStarting, AttemptPhase::kTraining, AttemptPhase::kEvaluating, AttemptPhase::kUploading}) {
+  for (const AttemptPhase phase : {AttemptPhase::kStarting, AttemptPhase::kTraining, AttemptPhase::kEvaluating, AttemptPhase::kUploading, AttemptPhase::kWaitingForDisk}) {
     EXPECT_EQ(ParseAttemptPhase(Word(phase)), phase);
   }
   EXPECT_EQ(Word(AttemptPhase::kUploading), "uploading");
+  EXPECT_EQ(Word(AttemptPhase::kWaitingForDisk), "waits for its disk");
   EXPECT_FALSE(ParseAttemptPhase("").has_value());
 }
 

@@ -118,6 +118,14 @@ TEST(ExplainTest, ALeasedJobNamesWorkerAttemptAndStep) {
               ElementsAre("Worker 'gpu-a' has it as attempt 4, in a pack of 9: training, step 10 of 100.", "Its worker was lost 1 of at most 10 times."));
 }
 
+TEST(ExplainTest, OfAJobThatWaitsForItsWorkersDiskItSaysWhatToDo) {
+  JobFacts leased{.state = Leased{Attempt{4}, WorkerId{"id"}}, .demand = kWanted, .steps = 100, .worker_name = "gpu-a", .phase = AttemptPhase::kWaitingForDisk, .step = 100};
+  EXPECT_THAT(Explain(leased), ElementsAre("Worker 'gpu-a' has it as attempt 4, in a pack of 1: waits for its disk, step 100 of 100.",
+                                           "That worker's disk has no room for what it has computed: free some there, and it goes on by itself."));
+  leased.phase = AttemptPhase::kUploading;
+  EXPECT_THAT(Explain(leased), ElementsAre(HasSubstr("uploading")));
+}
+
 TEST(ExplainTest, WhatAWorkerDidBeforeTheSchedulerBeganIsNotWhatItDoes) {
   JobFacts leased{.state = Leased{Attempt{4}, WorkerId{"id"}}, .demand = kWanted, .steps = 100, .worker_name = "gpu-a", .members = 9};
   EXPECT_THAT(Explain(leased), ElementsAre("Worker 'gpu-a' has it as attempt 4, in a pack of 9: not started yet, step 0 of 100."));

@@ -352,6 +352,27 @@ TEST_F(QueryJobsTest, ExplainsARunningJobAndAFailedOneWithWhereToLookFurther) {
                                 std::to_string(attempt) + " wrote.");
 }
 
+TEST_F(QueryJobsTest, OfAnAttemptThatRunsItIsToldWhatItDoes) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box", kAble);
+  const std::span<const int64_t> job = std::span(sweep.jobs).first(1);
+  const auto phase = [&]() -> std::string {
+    const absl::StatusOr<v1::GetJobResponse> response = Get(sweep.ids[0]);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() && response->attempts_size() > 0 ? response->attempts(0).phase() : "none";
+  };
+  const int64_t attempt = Lease("w1", job);
+  EXPECT_EQ(phase(), "") << "its worker has not told it yet";
+
+  board_.Set(attempt, {.worker = "w1", .worker_name = "box", .task = "even_pairs", .encoding = "rope", .members = 1, .step = 100, .steps = 100,
+                       .phase = AttemptPhase::kWaitingForDisk});
+  EXPECT_EQ(phase(), "waits for its disk");
+
+  GiveBack(attempt, job);
+  End(attempt, Outcome::kGivenBack);
+  EXPECT_EQ(phase(), "") << "it has ended";
+}
+
 TEST_F(QueryJobsTest, OfARunningJobTheLogOfAnEarlierAttemptIsNamedByItsNumber) {
   const Made sweep = AddSweep(SmallSweep("s"));
   AddWorker("w1", "box", kAble);

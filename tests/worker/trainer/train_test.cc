@@ -148,7 +148,13 @@ TEST_F(TrainTest, SaysOnceThatWhatIsComputedWaitsForRoom) {
     void OnLine(const std::string& line) override {
       if (line.find("room") != std::string::npos) of_room.push_back(line);
     }
+    void OnProgress(const Progress& progress) override {
+      if (waits.empty() || waits.back() != progress.waits_for_room) waits.push_back(progress.waits_for_room);
+      EXPECT_TRUE(!progress.waits_for_room || progress.phase == Progress::Phase::kWriting);
+      RecordingObserver::OnProgress(progress);
+    }
     std::vector<std::string> of_room;
+    std::vector<bool> waits;  // As it changed.
   };
   PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "full");
   // Full at the first try: what could not be written is removed.
@@ -162,6 +168,7 @@ TEST_F(TrainTest, SaysOnceThatWhatIsComputedWaitsForRoom) {
   ASSERT_EQ(observer.of_room.size(), 2u);
   EXPECT_EQ(observer.of_room[0], "what is computed waits until there is room for it: cannot write " + beside.string() + ": No space left on device");
   EXPECT_EQ(observer.of_room[1], "there was room again, and it is written");
+  EXPECT_EQ(observer.waits, (std::vector<bool>{false, true, false}));
   EXPECT_TRUE(std::filesystem::exists(result->weights));
 }
 
