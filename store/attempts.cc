@@ -7,10 +7,11 @@
 namespace longreach::store {
 namespace {
 
-std::string SelectAttempts(std::string_view rest) {
+// `from`: an expression.
+std::string SelectAttempts(std::string_view rest, std::string_view from = "NULL") {
   return "SELECT a.id, a.worker, w.name, a.incarnation, a.started_at, a.ended_at, a.outcome, a.detail, a.build, a.device, a.engine, "
-         "a.threads, a.members, a.start_step, a.step FROM attempts AS a JOIN workers AS w ON w.id = a.worker " +
-         std::string(rest);
+         "a.threads, a.members, a.start_step, a.step, " +
+         std::string(from) + " FROM attempts AS a JOIN workers AS w ON w.id = a.worker " + std::string(rest);
 }
 
 AttemptRow ReadAttempt(const sql::Rows& rows) {
@@ -28,7 +29,8 @@ AttemptRow ReadAttempt(const sql::Rows& rows) {
           .threads = rows.Get<int>(11),
           .members = rows.Get<int>(12),
           .start_step = rows.Get<int>(13),
-          .step = rows.Get<int>(14)};
+          .step = rows.Get<int>(14),
+          .from_attempt = rows.Get<std::optional<int64_t>>(15)};
 }
 
 absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(sql::Rows rows) {
@@ -49,8 +51,12 @@ absl::StatusOr<int64_t> StartAttempt(sql::Transaction& tx, const NewAttempt& att
                       .status());
   const int64_t id = tx.connection().LastInsertRow();
   for (size_t member = 0; member < jobs.size(); ++member) {
-    RETURN_IF_ERROR(
-        tx.Run("INSERT INTO attempt_jobs(attempt, member, job) VALUES (?, ?, ?)", id, member, jobs[member]).status());
+    // The first of CheckpointsOf(), which its lease names. One of step 0 is of use to jobs alone that are only tested.
+    RETURN_IF_ERROR(tx.Run("INSERT INTO attempt_jobs(attempt, member, job, from_attempt) VALUES (?, ?, ?, (SELECT f.attempt FROM jobs AS j "
+                           "CROSS JOIN artifacts AS f ON f.job = j.num AND f.kind = 'checkpoint' WHERE j.num = ? AND (j.checkpoint_step > 0 OR j.steps = 0) "
+                           "ORDER BY f.step DESC, f.attempt DESC LIMIT 1))",
+                           id, member, jobs[member], jobs[member])
+                        .status());
   }
   RETURN_IF_ERROR(LeaseJobs(tx, id, jobs));
   return id;
@@ -65,7 +71,7 @@ absl::StatusOr<std::optional<AttemptRow>> FindAttempt(sql::Connection& db, int64
 }
 
 absl::StatusOr<std::vector<AttemptMember>> MembersOf(sql::Connection& db, int64_t attempt) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT aj.member, aj.job, j.id, j.steps, aj.dropped FROM attempt_jobs AS aj "
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT aj.member, aj.job, j.id, j.steps, aj.dropped, aj.from_attempt FROM attempt_jobs AS aj "
                                             "JOIN jobs AS j ON j.num = aj.job WHERE aj.attempt = ? ORDER BY aj.member",
                                             attempt));
   std::vector<AttemptMember> members;
@@ -74,7 +80,8 @@ absl::StatusOr<std::vector<AttemptMember>> MembersOf(sql::Connection& db, int64_
                        .job = rows.Get<int64_t>(1),
                        .id = rows.Get<std::string>(2),
                        .steps = rows.Get<int>(3),
-                       .dropped = rows.Get<bool>(4)});
+                       .dropped = rows.Get<bool>(4),
+                       .from_attempt = rows.Get<std::optional<int64_t>>(5)});
   }
   RETURN_IF_ERROR(rows.status());
   return members;
@@ -101,7 +108,7 @@ absl::StatusOr<std::vector<AttemptRow>> UnfinishedAttempts(sql::Connection& db) 
 
 absl::StatusOr<std::vector<AttemptRow>> AttemptsOfJob(sql::Connection& db, int64_t job) {
   static const std::string kSql =
-      SelectAttempts("JOIN attempt_jobs AS aj ON aj.attempt = a.id WHERE aj.job = ? ORDER BY a.id DESC");
+      SelectAttempts("JOIN attempt_jobs AS aj ON aj.attempt = a.id WHERE aj.job = ? ORDER BY a.id DESC", "aj.from_attempt");
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, job));
   return ReadAttempts(std::move(rows));
 }
@@ -138,7 +145,12 @@ absl::Status SetAttemptStep(sql::Transaction& tx, int64_t attempt, int step) {
 }
 
 absl::Status SetAttemptStart(sql::Transaction& tx, int64_t attempt, int step) {
-  return tx.Run("UPDATE attempts SET start_step = ?, step = ? WHERE id = ? AND ended_at IS NULL AND start_step > ?", step, step, attempt, step).status();
+  ASSIGN_OR_RETURN(const int changed, tx.Run("UPDATE attempts SET start_step = ?, step = ? WHERE id = ? AND ended_at IS NULL AND start_step > ?", step, step, attempt, step));
+  if (changed == 0) return absl::OkStatus();
+  return tx.Run("UPDATE attempt_jobs SET from_attempt = (SELECT max(f.attempt) FROM artifacts AS f WHERE f.job = attempt_jobs.job AND f.kind = 'checkpoint' AND f.step = ? "
+                "AND f.step > 0 AND f.attempt < attempt_jobs.attempt) WHERE attempt = ?",
+                step, attempt)
+      .status();
 }
 
 absl::Status EndAttempt(sql::Transaction& tx, int64_t attempt, Outcome outcome, std::string_view detail,

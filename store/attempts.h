@@ -40,6 +40,8 @@ struct AttemptRow {
   int members = 0;     // At its start.
   int start_step = 0;
   int step = 0;        // The last that it told of.
+  // Of AttemptsOfJob() alone: whose checkpoint of that job it went on from, at `start_step`. Nothing: none's, or it was not written down.
+  std::optional<int64_t> from_attempt{};
 };
 
 struct AttemptMember {
@@ -48,9 +50,11 @@ struct AttemptMember {
   std::string id{};
   int steps = 0;  // Of the job.
   bool dropped = false;
+  std::optional<int64_t> from_attempt{};  // As AttemptRow has it.
 };
 
-// Adds an attempt with its members in order and leases the jobs to it (LeaseJobs); its id.
+// Adds an attempt with its members in order and leases the jobs to it (LeaseJobs); its id. Each goes on from its newest checkpoint, if it has one of use: whose that is
+// is written down.
 absl::StatusOr<int64_t> StartAttempt(sql::Transaction& tx, const NewAttempt& attempt, std::span<const int64_t> jobs);
 
 absl::StatusOr<std::optional<AttemptRow>> FindAttempt(sql::Connection& db, int64_t id);
@@ -79,7 +83,8 @@ absl::StatusOr<std::vector<MeasuredAttempt>> MeasuredAttempts(sql::Connection& d
 // Marks a member as dropped: it gets no result. The job's own state is the caller's.
 absl::Status DropMember(sql::Transaction& tx, int64_t attempt, int64_t job);
 absl::Status SetAttemptStep(sql::Transaction& tx, int64_t attempt, int step);
-// It began at this step, before the one that it was leased for. Of one that has ended, or began there or earlier, nothing is written.
+// It began at this step, before the one that it was leased for, from another checkpoint of its jobs or none. Of one that has ended, or began there or earlier, nothing
+// is written.
 absl::Status SetAttemptStart(sql::Transaction& tx, int64_t attempt, int step);
 // Ends an attempt that has not ended: INTERNAL otherwise, or when a job is still leased to it.
 absl::Status EndAttempt(sql::Transaction& tx, int64_t attempt, Outcome outcome, std::string_view detail,

@@ -371,8 +371,10 @@ absl::Status Merge::AttemptMembers() {
   for (const int64_t attempt : new_attempts_) {
     ASSIGN_OR_RETURN(std::vector<AttemptMember> members, MembersOf(theirs_, attempt));
     for (const AttemptMember& member : members) {
-      RETURN_IF_ERROR(ours_.Run("INSERT INTO attempt_jobs(attempt, member, job, dropped) VALUES (?, ?, ?, ?)", attempts_.at(attempt),
-                                member.member, jobs_.at(member.job), member.dropped)
+      std::optional<int64_t> from;
+      if (const auto known = attempts_.find(member.from_attempt.value_or(0)); known != attempts_.end()) from = known->second;
+      RETURN_IF_ERROR(ours_.Run("INSERT INTO attempt_jobs(attempt, member, job, dropped, from_attempt) VALUES (?, ?, ?, ?, ?)", attempts_.at(attempt),
+                                member.member, jobs_.at(member.job), member.dropped, from)
                           .status());
     }
   }

@@ -57,18 +57,27 @@ std::string OutcomeOf(const v1::AttemptInfo& attempt) {
   return attempt.phase() == Word(AttemptPhase::kWaitingForDisk) ? fmt::format("running: {}", attempt.phase()) : "running";
 }
 
+GridCell OriginOf(const v1::AttemptInfo& attempt) {
+  if (!attempt.has_went_on_from()) return MissingCell();
+  return TextCell(fmt::format("attempt {}, step {}", attempt.went_on_from().attempt(), attempt.went_on_from().step()));
+}
+
 Grid AttemptsOf(const v1::GetJobResponse& response) {
   Grid attempts;
   attempts.columns = {{"attempt", "ATTEMPT", true}, {"worker", "WORKER"},  {"outcome", "OUTCOME"},
                       {"started_at", "STARTED"},    {"ended_at", "ENDED"}, {"members", "JOBS", true},
                       {"engine", "ENGINE"},         {"device", "DEVICE"},  {"threads", "THREADS", true},
                       {"build", "BUILD"},           {"detail", "DETAIL"}};
+  // Of a job that was never interrupted there is none.
+  const bool with_origins = std::ranges::any_of(response.attempts(), [](const v1::AttemptInfo& one) { return one.has_went_on_from(); });
+  if (with_origins) attempts.columns.push_back({"went_on_from", "WENT ON FROM"});
   for (const v1::AttemptInfo& one : response.attempts()) {
     attempts.rows.push_back({NumberCell(one.attempt()), TextCell(WorkerOf(one, response)),
                              TextCell(OutcomeOf(one)),
                              TimeCell(one.started_at()), TimeCell(one.ended_at()),
                              NumberCell(one.members()), TextCell(one.engine()), TextCell(one.device()),
                              one.threads() > 0 ? NumberCell(one.threads()) : MissingCell(), TextCell(one.build()), TextCell(one.detail())});
+    if (with_origins) attempts.rows.back().push_back(OriginOf(one));
   }
   return attempts;
 }

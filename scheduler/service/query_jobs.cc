@@ -64,6 +64,10 @@ v1::AttemptInfo ToAttemptInfo(const store::JobRow& job, const store::AttemptRow&
   attempt.set_engine(row.engine);
   attempt.set_threads(row.threads);
   attempt.set_members(row.members);
+  if (row.from_attempt.has_value()) {
+    attempt.mutable_went_on_from()->set_attempt(static_cast<uint32_t>(*row.from_attempt));
+    attempt.mutable_went_on_from()->set_step(row.start_step);
+  }
   const auto running = live.attempts.find(row.id);
   if (!row.outcome.has_value() && running != live.attempts.end() && running->second.phase.has_value()) attempt.set_phase(std::string(Word(*running->second.phase)));
   return attempt;

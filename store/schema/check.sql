@@ -98,6 +98,14 @@ FROM attempts AS a LEFT JOIN attempt_jobs AS aj ON aj.attempt = a.id
 GROUP BY a.id HAVING count(aj.member) <> a.members OR a.members < 1 OR max(aj.member) <> a.members - 1
 ORDER BY a.id;
 
+-- check: what a member of an attempt went on from is an earlier attempt that had the job
+SELECT 'attempt ' || aj.attempt || ' went on with job ' || substr(j.id, 1, 8) || ' from attempt ' || aj.from_attempt || ', which '
+       || iif(aj.from_attempt >= aj.attempt, 'is no earlier one', 'did not have it')
+FROM attempt_jobs AS aj CROSS JOIN jobs AS j ON j.num = aj.job
+WHERE aj.from_attempt >= aj.attempt
+   OR (aj.from_attempt IS NOT NULL AND NOT EXISTS (SELECT 1 FROM attempt_jobs AS o WHERE o.job = aj.job AND o.attempt = aj.from_attempt))
+ORDER BY aj.attempt, aj.member;
+
 -- check: an attempt does not end before it begins
 SELECT 'attempt ' || id || ' ended ' || (started_at - ended_at) || ' microseconds before it began'
 FROM attempts WHERE ended_at < started_at ORDER BY id;

@@ -40,6 +40,22 @@ TEST_F(JobTest, OfAnAttemptThatRunsItIsSaidWhereItWaitsForItsWorkersDisk) {
   EXPECT_THAT(Run({"job", "bbbb"}).out, HasSubstr("node    running: waits for its disk"));
 }
 
+TEST_F(JobTest, SaysWhoseCheckpointAnAttemptWentOnFrom) {
+  v1::AttemptInfo first = AttemptOf("0123456789", "node"), second = first;
+  first.set_attempt(3);
+  second.set_attempt(7);
+  scheduler_.attempts = {second, first};
+  EXPECT_THAT(Run({"job", "bbbb"}).out, Not(HasSubstr("WENT ON FROM")));
+
+  scheduler_.attempts[0].mutable_went_on_from()->set_attempt(3);
+  scheduler_.attempts[0].mutable_went_on_from()->set_step(500);
+
+  const std::string out = Run({"job", "bbbb"}).out;
+  EXPECT_THAT(out, HasSubstr("WENT ON FROM"));
+  EXPECT_THAT(out, HasSubstr("attempt 3, step 500\n"));
+  EXPECT_THAT(Run({"job", "bbbb", "-o", "json"}).out, HasSubstr("\"went_on_from\":{\"attempt\":3,\"step\":500}"));
+}
+
 TEST_F(JobTest, OneWorkerGoesByItsName) {
   scheduler_.attempts = {AttemptOf("0123456789", "node"), AttemptOf("0123456789", "node")};
   EXPECT_THAT(Run({"job", "bbbb"}).out, Not(HasSubstr("01234567")));

@@ -108,5 +108,6 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(home, sweep, data):
     waited = run_cli(home, "wait", "last", scheduler=scheduler)
     assert waited.code == 0, waited
     assert query(scheduler.store, "SELECT 1 FROM attempts WHERE start_step > 0"), "nothing was resumed"
+    assert query(scheduler.store, "SELECT id, job, from_attempt FROM attempts JOIN attempt_jobs ON attempt = id WHERE (start_step > 0) <> (from_attempt IS NOT NULL)") == []
     assert results(scheduler.store) == results(home.path / f"{sweep}-straight.db")
     scheduler.kill()

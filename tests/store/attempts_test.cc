@@ -105,6 +105,54 @@ TEST_F(AttemptsTest, TheStepOnlyGrows) {
   EXPECT_EQ((*FindAttempt(test_.db(), id))->step, 30);
 }
 
+TEST_F(AttemptsTest, AMemberSaysWhoseCheckpointItWentOnFrom) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(2));
+  const int64_t first = test_.Start("w1", {jobs[0], jobs[1]});
+  for (const int step : {10, 20}) test_.AddFile(jobs[0], "checkpoint", step, first, "of step " + std::to_string(step));
+  const auto give_back = [&](int64_t attempt, const std::vector<int64_t>& of) {
+    ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+      for (const int64_t job : of) RETURN_IF_ERROR(RequeueJob(tx, job, attempt, {}));
+      return EndAttempt(tx, attempt, Outcome::kGivenBack, "", "", At(20));
+    }));
+  };
+  give_back(first, jobs);
+
+  const int64_t second = test_.Start("w2", {jobs[0], jobs[1]});
+
+  const auto origin = [&](int64_t job) { return AttemptsOfJob(test_.db(), job)->front().from_attempt; };
+  EXPECT_EQ(origin(jobs[0]), first);
+  EXPECT_EQ(origin(jobs[1]), std::nullopt) << "it had no checkpoint";
+  EXPECT_EQ(AttemptsOfJob(test_.db(), jobs[0])->back().from_attempt, std::nullopt) << "the first began anew";
+  EXPECT_EQ((*MembersOf(test_.db(), second))[0].from_attempt, first);
+  EXPECT_EQ(*test_.db().First<std::string>("SELECT went_on_from FROM attempts_view WHERE attempt = ?", second), std::to_string(first));
+
+  // Of what it has written itself the next goes on, whatever others have left.
+  test_.AddFile(jobs[0], "checkpoint", 30, second, "of step 30");
+  give_back(second, jobs);
+  test_.Start("w1", {jobs[0]});
+  EXPECT_EQ(origin(jobs[0]), second);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+// One of step 0 holds nothing that it could go on from, but where the tests are all that there is to do.
+TEST_F(AttemptsTest, ACheckpointBeforeTheFirstUpdateIsGoneOnFromByWhatIsOnlyTested) {
+  for (const int steps : {100, 0}) {
+    std::vector<NewJob> pack = MakePack(1, steps == 0 ? "parity_check" : "even_pairs");
+    pack[0].steps = steps;
+    const int64_t job = test_.AddSweep("of " + std::to_string(steps), pack)[0];
+    const int64_t first = test_.Start("w1", {job});
+    test_.AddFile(job, "checkpoint", 0, first, "before " + std::to_string(steps));
+    ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+      RETURN_IF_ERROR(RequeueJob(tx, job, first, {}));
+      return EndAttempt(tx, first, Outcome::kGivenBack, "", "", At(20));
+    }));
+
+    test_.Start("w1", {job});
+
+    EXPECT_EQ(AttemptsOfJob(test_.db(), job)->front().from_attempt, steps == 0 ? std::optional(first) : std::nullopt);
+  }
+}
+
 // The checkpoint that it was leased with was of no use.
 TEST_F(AttemptsTest, OneThatBeganEarlierHasThatStepUntilItTellsOfALaterOne) {
   const int64_t id = test_.Start("w1", test_.AddSweep("one", MakePack(1)));

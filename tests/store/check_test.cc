@@ -109,6 +109,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("UPDATE jobs SET checkpoint_step = 61 WHERE num = 4", "says its checkpoint is of step 61, its rows say 60"),
         std::pair("DELETE FROM attempt_jobs WHERE attempt = 1 AND member = 1", "attempt 1 began with 2 members and has 1"),
         std::pair("UPDATE attempt_jobs SET member = 5 WHERE attempt = 1 AND member = 1", "and has 2, numbered up to 5"),
+        std::pair("UPDATE attempt_jobs SET from_attempt = 1 WHERE attempt = 1 AND member = 1", "from attempt 1, which is no earlier one"),
+        std::pair("UPDATE attempt_jobs SET from_attempt = 1 WHERE attempt = 2", "from attempt 1, which did not have it"),
         std::pair("UPDATE attempts SET ended_at = started_at - 7 WHERE id = 1", "attempt 1 ended 7 microseconds before it began"),
         std::pair("UPDATE jobs SET failures = 3 WHERE num = 4", "is queued after 3 failures of its own and 0 lost workers"),
         std::pair("UPDATE jobs SET losses = 10 WHERE num = 3", "is leased after 0 failures of its own and 10 lost workers"),

@@ -369,5 +369,36 @@ TEST_F(MergeTest, WhatACrashLeftInTheLogOfTheOtherStoreComesToo) {
   EXPECT_EQ(report.jobs_added, 2);
 }
 
+TEST_F(MergeTest, WhatGoesOnFromTheOtherStoresCheckpointSaysSo) {
+  const std::vector<NewJob> jobs = MakePack(1);
+  ours_.AddSweep("other", MakePack(2, "parity_check"));
+  const int64_t ours = ours_.AddSweep("one", jobs)[0];
+  ours_.Start("w1", {1});  // So that numbers here are others than there.
+  theirs_->AddSweep("one", jobs);
+  const auto train = [&](int step, int64_t at) {
+    const int64_t attempt = theirs_->Start("w2", {1}, at);
+    theirs_->AddFile(1, "checkpoint", step, attempt, "of step " + std::to_string(step));
+    EXPECT_OK(theirs_->Write([&](sql::Transaction& tx) -> absl::Status {
+      RETURN_IF_ERROR(RequeueJob(tx, 1, attempt, {}));
+      return EndAttempt(tx, attempt, Outcome::kGivenBack, "", "", At(at + 5));
+    }));
+  };
+  train(20, 100);
+  train(40, 200);
+
+  ASSERT_OK(Merge());
+  const int64_t here = ours_.Start("w1", {ours}, 300);
+
+  ASSERT_OK_AND_ASSIGN(const std::vector<AttemptRow> attempts, AttemptsOfJob(ours_.db(), ours));
+  ASSERT_EQ(attempts.size(), 3u);
+  EXPECT_EQ(attempts[0].id, here);
+  EXPECT_EQ(attempts[0].from_attempt, attempts[1].id) << "the last over there, by its number here";
+  EXPECT_EQ(attempts[1].worker, "w2");
+  EXPECT_EQ(attempts[1].from_attempt, attempts[2].id) << "as it was over there";
+  EXPECT_NE(attempts[1].from_attempt, 1) << "which is its number over there";
+  EXPECT_EQ(attempts[2].from_attempt, std::nullopt);
+  EXPECT_THAT(ours_.Violations(true), IsEmpty());
+}
+
 }  // namespace
 }  // namespace longreach::store

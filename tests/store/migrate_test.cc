@@ -173,6 +173,28 @@ TEST_F(MigrateTest, SystemsOfTheEleventhSchemaAreRowsOfTheNopePapersTables) {
             (std::vector<std::string>{"nope 2048 - pg19", "nope-scale-1.2 2048 3.5 pg19"}));
 }
 
+// Schema 13 keeps what attempts went on from.
+TEST_F(MigrateTest, OfAttemptsOfTheTwelfthSchemaNobodyKnowsWhatTheyWentOnFrom) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db, Migrations().first(12)));
+  ASSERT_OK(db.Execute("INSERT INTO requirements VALUES (1, 'algorithmic', 'even_pairs', 1, 'none', 1, 1, ''); INSERT INTO pack_keys VALUES (1, 'a');"
+                       "INSERT INTO workers(id, name, incarnation, abilities, build, device, threads, pack_limit, first_seen_at, seen_at) "
+                       "VALUES ('w', 'w', 1, '{}', 'b', 'cpu', 1, 1, 0, 0);"
+                       "INSERT INTO attempts(id, worker, incarnation, started_at, ended_at, outcome, build, device, threads, members, start_step) "
+                       "VALUES (1, 'w', 1, 0, 1, 'given_back', 'b', 'cpu', 1, 1, 0), (2, 'w', 1, 1, 2, 'succeeded', 'b', 'cpu', 1, 1, 5);"
+                       "INSERT INTO jobs(num, id, experiment, task, encoding, randomized, learning_rate, seed, steps, state, attempt, requirement, "
+                       "pack_key, spec) VALUES (1, 'i', 'algorithmic', 'even_pairs', 'none', 0, 0.1, 0, 9, 'succeeded', 2, 1, 1, 'text');"
+                       "INSERT INTO attempt_jobs VALUES (1, 0, 1, 0), (2, 0, 1, 0)"));
+
+  EXPECT_EQ(*Migrate(db), 12);
+
+  ASSERT_OK_AND_ASSIGN(const std::vector<AttemptRow> attempts, AttemptsOfJob(db, 1));
+  ASSERT_EQ(attempts.size(), 2U);
+  EXPECT_EQ(attempts[0].start_step, 5);
+  EXPECT_EQ(attempts[0].from_attempt, std::nullopt);
+  EXPECT_EQ(*db.One<int>("SELECT count(*) FROM attempts_view WHERE went_on_from IS NULL"), 2);
+}
+
 TEST_F(MigrateTest, EachUpgradeIsPrecededByACopyUnlessTheLastIsTheSame) {
   sql::Connection db = Open();
   ASSERT_OK(Migrate(db));

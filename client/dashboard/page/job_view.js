@@ -28,11 +28,16 @@ async function losses(progress) {
 
 const outcomeOf = ({outcome, phase}) => outcome !== "" ? outcome : phase === PHASE_OF_A_FULL_DISK ? `running: ${phase}` : "running";
 
+// Of a job that was never interrupted there is none.
+const originsOf = (attempts) => attempts.some((one) => one.went_on_from !== undefined);
+const originOf = ({went_on_from: origin}) => origin === undefined ? "" : `attempt ${origin.attempt}, step ${origin.step.toLocaleString("en")}`;
+
 async function drawJob({attempts, measurements, artifacts, progress, canonical, sweeps}) {
   return element("div", {},
     element("h3", {}, "Attempts"),
-    attempts.length === 0 ? element("p", {}, "none yet") : table("Attempts", [{value: "Attempt", number: true}, "Worker", "Outcome", "Device", "Engine", {value: "Jobs", number: true}, "Began", "Ended", "Build", "Detail"],
-      attempts.map((one) => [{value: one.attempt, number: true}, one.worker_name, outcomeOf(one), one.device, one.engine, {value: one.members, number: true}, time(one.started_at), time(one.ended_at), one.build, one.detail])),
+    attempts.length === 0 ? element("p", {}, "none yet") : table("Attempts", [{value: "Attempt", number: true}, "Worker", "Outcome", "Device", "Engine", {value: "Jobs", number: true}, "Began", "Ended", "Build", "Detail", ...(originsOf(attempts) ? ["Went on from"] : [])],
+      attempts.map((one) => [{value: one.attempt, number: true}, one.worker_name, outcomeOf(one), one.device, one.engine, {value: one.members, number: true}, time(one.started_at), time(one.ended_at), one.build, one.detail,
+                              ...(originsOf(attempts) ? [originOf(one)] : [])])),
     progress.length === 0 ? null : element("h3", {}, "Losses of training"),
     await losses(progress),
     element("h3", {}, "Measurements"),

@@ -42,6 +42,13 @@ class EngineCheckpointsTest : public EngineFixture {
     }
     return began;
   }
+  // Whose checkpoint of its first job the attempt of a lease went on from, as the store has it.
+  std::optional<uint64_t> OriginOf(const v1::Lease& lease) {
+    const absl::StatusOr<std::vector<store::AttemptMember>> members = store::MembersOf(store_->writer_connection(), static_cast<int64_t>(lease.attempt()));
+    EXPECT_TRUE(members.ok()) << members.status();
+    if (!members.ok() || members->empty() || !members->front().from_attempt) return std::nullopt;
+    return static_cast<uint64_t>(*members->front().from_attempt);
+  }
 };
 
 TEST_F(EngineCheckpointsTest, AnotherWorkerGoesOnFromTheCheckpoint) {
@@ -58,6 +65,8 @@ TEST_F(EngineCheckpointsTest, AnotherWorkerGoesOnFromTheCheckpoint) {
   EXPECT_EQ(next.jobs(0).checkpoint().step(), 20);
   EXPECT_EQ(next.jobs(0).checkpoint_before().step(), 10);
   EXPECT_EQ(Attempt(next.attempt()).start_step, 20);
+  EXPECT_EQ(OriginOf(next), lease.attempt());
+  EXPECT_EQ(OriginOf(lease), std::nullopt);
   // The first worker's next checkpoint comes too late.
   const absl::Status late = Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 30);
   EXPECT_EQ(late.code(), absl::StatusCode::kAborted);
@@ -77,6 +86,7 @@ TEST_F(EngineCheckpointsTest, AnAttemptWhoseNewestCheckpointIsOfNoUseBeganWhereI
   worker.Tell(next.attempt()).set_phase("starting");
   worker.Call();
   EXPECT_EQ(Attempt(next.attempt()).start_step, 20);
+  EXPECT_EQ(OriginOf(next), lease.attempt());
 
   // A call that could be held open, of a worker that has nothing else to say.
   worker.Tell(next.attempt()).set_phase("training");
@@ -84,6 +94,7 @@ TEST_F(EngineCheckpointsTest, AnAttemptWhoseNewestCheckpointIsOfNoUseBeganWhereI
   worker.Call();
   EXPECT_EQ(Attempt(next.attempt()).start_step, 10);
   EXPECT_EQ(Attempt(next.attempt()).step, 10);
+  EXPECT_EQ(OriginOf(next), lease.attempt()) << "by its checkpoint of step 10";
   EXPECT_EQ(engine_->board().Read().attempts.at(static_cast<int64_t>(next.attempt())).step, 10);
 
   worker.Tell(next.attempt()).set_step(15);
@@ -113,9 +124,11 @@ TEST_F(EngineCheckpointsTest, WhereAnAttemptBeganIsOnDiskBeforeItsWorkerHasAnAns
   ASSERT_TRUE(answer.has_value());
   EXPECT_FALSE(answer->ok());
   EXPECT_EQ(Attempt(next.attempt()).start_step, 20);
+  EXPECT_EQ(OriginOf(next), lease.attempt());
   disk_full_ = false;
   worker.Sync();
   EXPECT_EQ(Attempt(next.attempt()).start_step, 0);
+  EXPECT_EQ(OriginOf(next), std::nullopt) << "it began anew";
 }
 
 // As one that was killed does with the checkpoint that it finds at its next start.

@@ -352,6 +352,25 @@ TEST_F(QueryJobsTest, ExplainsARunningJobAndAFailedOneWithWhereToLookFurther) {
                                 std::to_string(attempt) + " wrote.");
 }
 
+TEST_F(QueryJobsTest, OfAnAttemptItIsToldWhatItWentOnFrom) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box", kAble);
+  const std::span<const int64_t> job = std::span(sweep.jobs).first(1);
+  const int64_t first = Lease("w1", job);
+  Checkpoint(first, sweep.jobs[0], 40);
+  GiveBack(first, job);
+  End(first, Outcome::kGivenBack);
+  Lease("w1", job, "1.0", 40);
+
+  const absl::StatusOr<v1::GetJobResponse> response = Get(sweep.ids[0]);
+
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->attempts_size(), 2);
+  EXPECT_EQ(response->attempts(0).went_on_from().attempt(), first);
+  EXPECT_EQ(response->attempts(0).went_on_from().step(), 40);
+  EXPECT_FALSE(response->attempts(1).has_went_on_from());
+}
+
 TEST_F(QueryJobsTest, OfAnAttemptThatRunsItIsToldWhatItDoes) {
   const Made sweep = AddSweep(SmallSweep("s"));
   AddWorker("w1", "box", kAble);
