@@ -383,7 +383,7 @@ absl::Status Merge::AttemptMembers() {
 
 absl::Status Merge::Sweeps() {
   ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT num, id, name, submitted_at, asked_at, priority, state, spec, "
-                                                 "jobs_to_come + (SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member'), table_spec "
+                                                 "jobs_to_come + (SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member'), table_spec, expected_seconds, expected_at "
                                                  "FROM sweeps ORDER BY num"));
   while (rows.Next()) {
     const auto num = rows.Get<int64_t>(0);
@@ -395,10 +395,11 @@ absl::Status Merge::Sweeps() {
       RETURN_IF_ERROR(ours_.Run("UPDATE sweeps SET table_spec = ? WHERE num = ? AND table_spec = ''", table, own->num).status());
       continue;
     }
-    RETURN_IF_ERROR(ours_.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come, table_spec) "
-                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    RETURN_IF_ERROR(ours_.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come, table_spec, expected_seconds, expected_at) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                               id, rows.Get<std::string>(2), rows.Get<int64_t>(3), rows.Get<int64_t>(4), rows.Get<int64_t>(5),
-                              rows.Get<std::string>(6), rows.Get<std::string>(7), rows.Get<int64_t>(8), table)
+                              rows.Get<std::string>(6), rows.Get<std::string>(7), rows.Get<int64_t>(8), table, rows.Get<std::optional<double>>(10),
+                              rows.Get<std::optional<int64_t>>(11))
                         .status());
     const int64_t sweep = ours_.connection().LastInsertRow();
     ASSIGN_OR_RETURN(sql::Rows members,

@@ -241,6 +241,12 @@ absl::StatusOr<int> StepsOfFirstJob(sql::Connection& db, int64_t sweep) {
   return steps.value_or(0);
 }
 
+absl::StatusOr<std::optional<WallTime>> LastEndInSweep(sql::Connection& db, int64_t sweep) {
+  return db.One<std::optional<WallTime>>("SELECT max(a.ended_at) FROM sweep_jobs AS sj CROSS JOIN attempt_jobs AS aj ON aj.job = sj.job "
+                                         "CROSS JOIN attempts AS a ON a.id = aj.attempt WHERE sj.sweep = ? AND sj.role = 'member'",
+                                         sweep);
+}
+
 absl::StatusOr<std::vector<std::string>> SweepsNamed(sql::Connection& db, std::string_view name) {
   return db.All<std::string>("SELECT id FROM sweeps WHERE name = ? ORDER BY asked_at DESC, num DESC", name);
 }

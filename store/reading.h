@@ -121,6 +121,9 @@ struct StepsOfJobs {
 };
 absl::StatusOr<StepsOfJobs> StepsOfAllJobs(sql::Connection& db, int64_t sweep);
 
+// When the last attempt ended that had a job of the sweep. Nothing: none has. Reads each of its jobs.
+absl::StatusOr<std::optional<WallTime>> LastEndInSweep(sql::Connection& db, int64_t sweep);
+
 // All ids of the sweeps of a name, the newest first.
 absl::StatusOr<std::vector<std::string>> SweepsNamed(sql::Connection& db, std::string_view name);
 // All ids of sweeps that begin so.

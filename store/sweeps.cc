@@ -11,7 +11,7 @@ namespace {
 
 std::string SelectSweeps(std::string_view rest) {
   return "SELECT num, id, name, spec, priority, state, submitted_at, asked_at, jobs_waiting, jobs_queued, jobs_leased, "
-         "jobs_succeeded, jobs_failed, jobs_cancelled, jobs_diverged, jobs_to_come, unsettled_from FROM sweeps " +
+         "jobs_succeeded, jobs_failed, jobs_cancelled, jobs_diverged, jobs_to_come, unsettled_from, expected_seconds, expected_at FROM sweeps " +
          std::string(rest);
 }
 
@@ -34,6 +34,7 @@ SweepRow ReadSweep(const sql::Rows& rows) {
                      .diverged = rows.Get<int>(14)},
           .to_come = rows.Get<int64_t>(15),
           .unsettled_from = rows.Get<std::optional<int64_t>>(16)};
+  if (!rows.IsNull(17)) sweep.expected = {.seconds = rows.Get<double>(17), .made_at = rows.Get<WallTime>(18)};
   (sweep.state == SweepState::kCancelled ? sweep.counts.cancelled : sweep.counts.waiting) += static_cast<int>(sweep.to_come);
   return sweep;
 }
@@ -186,6 +187,10 @@ absl::Status SetSweepPriority(sql::Transaction& tx, int64_t sweep, int priority)
 
 absl::Status SetSweepAsked(sql::Transaction& tx, int64_t sweep, WallTime at) {
   return ExactlyOne(tx.Run("UPDATE sweeps SET asked_at = max(?, (SELECT max(asked_at) + 1 FROM sweeps)) WHERE num = ?", at, sweep), fmt::format("sweep {}", sweep));
+}
+
+absl::Status SetSweepExpected(sql::Transaction& tx, int64_t sweep, const Expectation& expected) {
+  return ExactlyOne(tx.Run("UPDATE sweeps SET expected_seconds = ?, expected_at = ? WHERE num = ?", expected.seconds, expected.made_at, sweep), fmt::format("sweep {}", sweep));
 }
 
 absl::StatusOr<std::string> TableOfSweep(sql::Connection& db, int64_t sweep) {

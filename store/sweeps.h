@@ -27,6 +27,12 @@ struct Counts {
   int open() const { return waiting + queued + leased; }
 };
 
+// How long a sweep was expected to take, when that was known as it was submitted.
+struct Expectation {
+  double seconds = 0;
+  WallTime made_at{};
+};
+
 struct NewSweep {
   std::string id{};    // SHA-256 of `spec`.
   std::string name{};
@@ -51,6 +57,7 @@ struct SweepRow {
   int64_t to_come = 0;  // Members that are not there yet.
   // The position from which on its jobs do not follow its state and priority yet; nothing: all do.
   std::optional<int64_t> unsettled_from{};
+  std::optional<Expectation> expected{};
   int64_t there() const { return counts.jobs() - to_come; }
   // Nothing of it is to be waited for: no job of it is open, or it was cancelled, and those that still are another sweep wants.
   bool is_over() const { return counts.open() == 0 || (state == SweepState::kCancelled && !unsettled_from); }
@@ -92,6 +99,7 @@ absl::StatusOr<SweepRow> NewestSweep(sql::Connection& db, std::string_view refer
 absl::Status SetSweepState(sql::Transaction& tx, int64_t sweep, SweepState state);
 absl::Status SetSweepPriority(sql::Transaction& tx, int64_t sweep, int priority);
 absl::Status SetSweepAsked(sql::Transaction& tx, int64_t sweep, WallTime at);
+absl::Status SetSweepExpected(sql::Transaction& tx, int64_t sweep, const Expectation& expected);
 
 // How it is to be printed, as the scheduler writes it down; empty: nobody has said. No part of SweepRow: few ask, and it may be long.
 absl::StatusOr<std::string> TableOfSweep(sql::Connection& db, int64_t sweep);

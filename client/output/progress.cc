@@ -44,6 +44,11 @@ std::string Speed(const v1::SweepUpdate& update) {
   std::vector<std::string> parts;
   if (update.job_steps_per_second() > 0) parts.push_back(fmt::format("{} job-steps/s", HumanRate(update.job_steps_per_second())));
   if (update.seconds_left() > 0 && !update.finished()) parts.push_back(fmt::format("about {} left{}", HumanDuration(update.seconds_left()), RangeOfTimeLeft(update)));
+  // What it took says little without what was expected.
+  const v1::Sweep& sweep = update.sweep();
+  if (update.finished() && sweep.has_seconds_taken() && sweep.has_expected()) {
+    parts.push_back(fmt::format("took {}; {} was expected at its begin", HumanDuration(sweep.seconds_taken()), HumanDuration(sweep.expected().seconds())));
+  }
   return Join(parts, "; ");
 }
 

@@ -269,6 +269,8 @@ class Engine {
   std::future<absl::Status> StartEvent(std::function<absl::Status(sql::Transaction&, Effects&)> apply, bool bulk);
   // Nobody else adds the rest of this sweep's jobs, or makes them follow.
   void GoOnWith(int64_t sweep);
+  // Keeps with a new sweep how long it is expected to take, and says so in `told`. One that cannot be written is let go of.
+  void KeepExpectation(int64_t sweep, double seconds, v1::Sweep& told);
   // Within an event: adds some of them. Whether there are more.
   absl::StatusOr<bool> AddNextSlice(sql::Transaction& tx, int64_t sweep, Effects& effects);
   // This program cannot make the jobs of it that are to come.

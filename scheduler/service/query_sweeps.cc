@@ -1,6 +1,7 @@
 #include "scheduler/service/query_sweeps.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <span>
 #include <vector>
@@ -86,6 +87,14 @@ absl::StatusOr<store::StepsOfJobs> StepsOf(sql::Connection& db, const store::Swe
                             .open = static_cast<double>(steps) * row.counts.open()};
 }
 
+// From its submission on; nothing where that says nothing of what it asks for.
+absl::StatusOr<std::optional<double>> SecondsTaken(sql::Connection& db, const store::SweepRow& row) {
+  if (!row.is_over() || row.counts.cancelled > 0 || row.counts.jobs() > kMostJobsAddedUp) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::optional<WallTime> end, store::LastEndInSweep(db, row.num));
+  if (!end || *end <= row.submitted_at) return std::nullopt;  // It was all there before.
+  return std::chrono::duration<double>(*end - row.submitted_at).count();
+}
+
 void AddAnotherWorker(const core::TimeRange& range, std::span<const store::RunningPart> parts, v1::SweepUpdate& update) {
   const auto like = std::ranges::find(parts, range.fastest, &store::RunningPart::worker);
   if (like == parts.end() || range.usual_with_another >= range.usual) return;
@@ -137,6 +146,8 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
     }
   }
   update.set_finished(row.is_over());
+  ASSIGN_OR_RETURN(const std::optional<double> taken, SecondsTaken(db, row));
+  if (taken) update.mutable_sweep()->set_seconds_taken(*taken);
   update.set_store_trouble(live.trouble());
   update.set_stalled(StalledSweep(row, live));
   return update;

@@ -62,6 +62,10 @@ v1::Sweep ToSweep(const store::SweepRow& row) {
   counts.set_failed(row.counts.failed);
   counts.set_cancelled(row.counts.cancelled);
   counts.set_diverged(row.counts.diverged);
+  if (row.expected) {
+    sweep.mutable_expected()->set_seconds(row.expected->seconds);
+    *sweep.mutable_expected()->mutable_made_at() = ToTimestamp(row.expected->made_at);
+  }
   return sweep;
 }
 

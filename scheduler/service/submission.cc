@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/types/time.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/kept_table.h"
@@ -19,6 +20,8 @@
 
 namespace longreach::service {
 namespace {
+
+constexpr double kSecondsPerHour = 3600;
 
 // Another sweep's pause may have told packs to stop whose jobs are wanted again.
 absl::Status NoteRunning(sql::Connection& db, Effects& effects) {
@@ -238,13 +241,24 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
   if (submission.state_before()) response.set_state_before(std::string(Word(*submission.state_before())));
   *response.mutable_sweep() = ToSweep(submission.sweep());
   if (response.has_plan()) return response;
-  ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
-  if (const PlanCounter* counter = submission.counter(); counter != nullptr) {
-    ASSIGN_OR_RETURN(*response.mutable_plan(), Estimated(snapshot, *counter, board_.Read()));
-  } else {
-    ASSIGN_OR_RETURN(*response.mutable_plan(), PlanOfSweep(snapshot, submission.sweep(), board_.Read()));
+  {
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
+    if (const PlanCounter* counter = submission.counter(); counter != nullptr) {
+      ASSIGN_OR_RETURN(*response.mutable_plan(), Estimated(snapshot, *counter, board_.Read()));
+    } else {
+      ASSIGN_OR_RETURN(*response.mutable_plan(), PlanOfSweep(snapshot, submission.sweep(), board_.Read()));
+    }
   }
+  if (submission.created() && response.plan().hours() > 0) KeepExpectation(submission.sweep().num, response.plan().hours() * kSecondsPerHour, *response.mutable_sweep());
   return response;
+}
+
+void Engine::KeepExpectation(int64_t sweep, double seconds, v1::Sweep& told) {
+  const store::Expectation expected{.seconds = seconds, .made_at = clock_.Wall()};
+  const auto keep = [sweep, expected](sql::Transaction& tx, Effects&) { return store::SetSweepExpected(tx, sweep, expected); };
+  if (!StartEvent(keep, /*bulk=*/false).get().ok()) return;  // The sweep is there, and goes on without.
+  told.mutable_expected()->set_seconds(expected.seconds);
+  *told.mutable_expected()->mutable_made_at() = ToTimestamp(expected.made_at);
 }
 
 void Engine::GoOnWith(int64_t sweep) {

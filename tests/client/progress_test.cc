@@ -53,6 +53,22 @@ TEST(ProgressTest, SaysHowFarOffTheTimeLeftMayBe) {
   EXPECT_THAT(ProgressLine(update), ::testing::EndsWith("; 1,204 job-steps/s"));
 }
 
+TEST(ProgressTest, AtItsEndItSaysWhatItTookBesideWhatWasExpected) {
+  v1::SweepUpdate update = Update(945, 0);
+  update.clear_job_steps_per_second();
+  update.clear_seconds_left();
+  update.set_finished(true);
+  update.mutable_sweep()->set_seconds_taken(5 * 3600 + 12 * 60);
+  EXPECT_EQ(ProgressLine(update), "mine: 945/945 done") << "alone it says little";
+
+  update.mutable_sweep()->mutable_expected()->set_seconds(4 * 3600 + 50 * 60);
+  EXPECT_EQ(ProgressLine(update), "mine: 945/945 done; took 5 h 12 min; 4 h 50 min was expected at its begin");
+  EXPECT_EQ(ProgressBlock(update, 200).front(), ProgressLine(update));
+
+  update.mutable_sweep()->clear_seconds_taken();
+  EXPECT_EQ(ProgressLine(update), "mine: 945/945 done");
+}
+
 TEST(ProgressTest, SaysWhyTheStoreTakesNothing) {
   v1::SweepUpdate update = Update(12, 9);
   update.set_store_trouble("the store takes nothing: the disk is full\x1b[2J");

@@ -369,6 +369,29 @@ TEST_F(MergeTest, WhatACrashLeftInTheLogOfTheOtherStoreComesToo) {
   EXPECT_EQ(report.jobs_added, 2);
 }
 
+TEST_F(MergeTest, WhatASweepWasExpectedToTakeComesWithItAndTakesNothingsPlace) {
+  for (TestStore* test : {&ours_, theirs_.get()}) test->AddSweep("both", MakePack(1));
+  theirs_->AddSweep("theirs", MakePack(2));
+  const auto expect = [](TestStore& test, std::string_view name, double seconds) {
+    EXPECT_OK(test.Write([&](sql::Transaction& tx) -> absl::Status {
+      ASSIGN_OR_RETURN(const SweepRow sweep, NewestSweep(tx, name));
+      return SetSweepExpected(tx, sweep.num, {.seconds = seconds, .made_at = At(7)});
+    }));
+  };
+  expect(ours_, "both", 10);
+  expect(*theirs_, "both", 20);
+  expect(*theirs_, "theirs", 30);
+
+  ASSERT_OK(Merge());
+
+  ASSERT_OK_AND_ASSIGN(const SweepRow both, NewestSweep(ours_.db(), "both"));
+  ASSERT_OK_AND_ASSIGN(const SweepRow theirs, NewestSweep(ours_.db(), "theirs"));
+  ASSERT_TRUE(both.expected && theirs.expected);
+  EXPECT_EQ(both.expected->seconds, 10);
+  EXPECT_EQ(theirs.expected->seconds, 30);
+  EXPECT_EQ(theirs.expected->made_at, At(7));
+}
+
 TEST_F(MergeTest, WhatGoesOnFromTheOtherStoresCheckpointSaysSo) {
   const std::vector<NewJob> jobs = MakePack(1);
   ours_.AddSweep("other", MakePack(2, "parity_check"));

@@ -195,6 +195,24 @@ TEST_F(MigrateTest, OfAttemptsOfTheTwelfthSchemaNobodyKnowsWhatTheyWentOnFrom) {
   EXPECT_EQ(*db.One<int>("SELECT count(*) FROM attempts_view WHERE went_on_from IS NULL"), 2);
 }
 
+// Schema 14 keeps what sweeps are expected to take.
+TEST_F(MigrateTest, OfSweepsOfTheThirteenthSchemaNobodyKnowsWhatTheyWereExpectedToTake) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db, Migrations().first(13)));
+  ASSERT_OK(db.Run("INSERT INTO sweeps(num, id, name, submitted_at, asked_at, spec) VALUES (1, 's', 'kept', 0, 0, 'text')"));
+
+  EXPECT_EQ(*Migrate(db), 13);
+
+  EXPECT_FALSE(GetSweep(db, 1)->expected.has_value());
+  ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(db));
+  ASSERT_OK(SetSweepExpected(tx, 1, {.seconds = 90, .made_at = WallTime(std::chrono::seconds(5))}));
+  ASSERT_OK(tx.Commit());
+  ASSERT_TRUE(GetSweep(db, 1)->expected.has_value());
+  EXPECT_EQ(GetSweep(db, 1)->expected->seconds, 90);
+  EXPECT_EQ(GetSweep(db, 1)->expected->made_at, WallTime(std::chrono::seconds(5)));
+  EXPECT_FALSE(db.Run("UPDATE sweeps SET expected_at = NULL").ok()) << "one without the other says nothing";
+}
+
 TEST_F(MigrateTest, EachUpgradeIsPrecededByACopyUnlessTheLastIsTheSame) {
   sql::Connection db = Open();
   ASSERT_OK(Migrate(db));

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/service/query_sweeps.h"
 #include "tests/scheduler/service/engine_fixture.h"
 
 namespace longreach::service {
@@ -148,6 +149,47 @@ TEST_F(EnginePlanTest, APlanEstimatesFromWhatWasMeasured) {
   EXPECT_NEAR(response.plan().hours(), 100 / 3600.0, 1e-9);
   EXPECT_LT(response.plan().hours_low(), response.plan().hours());
   EXPECT_GT(response.plan().hours_high(), response.plan().hours());
+}
+
+TEST_F(EnginePlanTest, WhatASweepWasExpectedToTakeIsKeptAndHeldAgainstWhatItTook) {
+  const auto state = [this](const std::string& name) {
+    v1::GetSweepRequest request;
+    request.set_sweep(name);
+    const absl::StatusOr<v1::SweepUpdate> update = GetSweepUpdate(store_->writer_connection(), request, engine_->board().Read());
+    EXPECT_TRUE(update.ok()) << update.status();
+    return update.ok() ? *update : v1::SweepUpdate();
+  };
+  Train(10);
+  EXPECT_FALSE(state("s").sweep().has_expected()) << "nobody knew";
+  EXPECT_NEAR(state("s").sweep().seconds_taken(), 100, 0.1);
+
+  const v1::SubmitSweepResponse submitted = Submit(Sweep("same", 4));
+  EXPECT_NEAR(submitted.sweep().expected().seconds(), 100, 1e-6);
+  Advance(seconds(50));
+  const v1::SubmitSweepResponse again = Submit(Sweep("same", 4));
+  EXPECT_EQ(again.sweep().expected().seconds(), submitted.sweep().expected().seconds());
+  EXPECT_EQ(again.sweep().expected().made_at().seconds(), submitted.sweep().expected().made_at().seconds());
+  EXPECT_FALSE(state("same").sweep().has_seconds_taken()) << "it is not at its end";
+
+  TestWorker worker = Worker("b");
+  const v1::Lease lease = worker.Take();
+  worker.next().set_free_slots(0);
+  for (int i = 0; i < 12; ++i) {
+    worker.Sync();
+    Advance(seconds(10));
+  }
+  worker.Succeed(lease);
+  worker.Sync();
+  Advance(seconds(1000));
+
+  EXPECT_TRUE(state("same").finished());
+  EXPECT_NEAR(state("same").sweep().seconds_taken(), 170, 0.1);
+  EXPECT_EQ(state("same").sweep().expected().seconds(), submitted.sweep().expected().seconds());
+  // All that it asks for was there before.
+  Submit(Sweep("all there", 4));
+  EXPECT_TRUE(state("all there").finished());
+  EXPECT_FALSE(state("all there").sweep().has_seconds_taken());
+  EXPECT_FALSE(state("all there").sweep().has_expected());
 }
 
 TEST_F(EnginePlanTest, NothingIsEstimatedFromOtherModels) {
