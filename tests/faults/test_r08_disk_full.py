@@ -265,7 +265,7 @@ def test_a_result_that_waits_for_its_workers_disk_is_told(home, fault):
         name="no-room", experiment="algorithmic",
         axes=spec.Axes(task=["even_pairs"], encoding=["rope"], learning_rate=[1e-3], seed=[0]),
         model=spec.Model(layers=1, embedding_dim=32, heads=4, mlp_dim=64),
-        training=spec.Training(steps=3000, batch_size=16, lengths=range(1, 9)),
+        training=spec.Training(steps=20_000, batch_size=16, lengths=range(1, 9)),
         evaluation=spec.Evaluation(lengths=[9, 10], examples=32)))
     scheduler = Scheduler(home)
     scheduler.api().SubmitSweep(request, timeout=harness.PATIENCE_S)
@@ -281,9 +281,9 @@ def test_a_result_that_waits_for_its_workers_disk_is_told(home, fault):
         until(lambda: told in run_cli(home, "status", scheduler=scheduler).out, "status says whose disk is full")
         running = run_cli(home, "status", "-o", "json", scheduler=scheduler).json()["running"]
         assert [one["phase"] for one in running] == ["waits for its disk"], running
-        assert "3000/3000, waits for its disk" in run_cli(home, "workers", scheduler=scheduler).out
+        assert "20000/20000, waits for its disk" in run_cli(home, "workers", scheduler=scheduler).out
         explained = run_cli(home, "explain", job, scheduler=scheduler).out
-        assert "waits for its disk, step 3000 of 3000" in explained and "free some there, and it goes on by itself" in explained, explained
+        assert "waits for its disk, step 20000 of 20000" in explained and "free some there, and it goes on by itself" in explained, explained
         assert "running: waits for its disk" in run_cli(home, "job", job, scheduler=scheduler).out
         attempts = run_cli(home, "job", job, "-o", "json", scheduler=scheduler).json()["attempts"]
         assert [one["phase"] for one in attempts] == ["waits for its disk"], attempts
