@@ -20,6 +20,7 @@ constexpr int64_t kBeyond = 1 << 14;  // Floats after a memory that are filled t
 
 struct Shape {
   int layers, dim, mlp;
+  bool pre_norm = false;
 };
 
 // With every matrix and vector at a multiple of 16 floats, as the engine has them.
@@ -47,6 +48,11 @@ lanes::Model ModelOf(const Shape& shape) {
     at.mlp1_w = take(dim * mlp);
     at.mlp1_b = take(mlp);
     at.mlp2_w = take(mlp * dim);
+  }
+  model.pre_norm = shape.pre_norm;
+  if (shape.pre_norm) {
+    model.final_scale = take(dim);
+    model.final_offset = take(dim);
   }
   return model;
 }
@@ -92,12 +98,12 @@ TEST(LanesWorkspaceTest, WhatIsThereBeforeIsNotRead) {
   constexpr int kZeros = 0, kNaNs = 0xFF;
   for (const lanes::Operands operands : {lanes::Operands::kFloat32, lanes::Operands::kTf32, lanes::Operands::kBf16}) {
     for (const lanes::Kernels* kernels : RunnableKernels(operands)) {
-      for (const Shape& shape : {Shape{2, 16, 8}, {2, 48, 24}, {1, 64, 136}, {2, 32, 64}}) {
+      for (const Shape& shape : {Shape{2, 16, 8}, {2, 48, 24}, {1, 64, 136}, {2, 32, 64}, {2, 48, 24, true}, {1, 64, 136, true}}) {
         const lanes::Model model = ModelOf(shape);
         for (const int tape : {1, 2, 3, 8, 25, 40}) {
           for (const int outputs : {1, (tape + 1) / 2, tape}) {
             const std::vector<float> zeros = Results(*kernels, model, tape, outputs, kZeros), nans = Results(*kernels, model, tape, outputs, kNaNs);
-            SCOPED_TRACE(::testing::Message() << kernels->name << " of width " << shape.dim << " and " << shape.mlp << ", tape " << tape << ", outputs "
+            SCOPED_TRACE(::testing::Message() << kernels->name << " of width " << shape.dim << " and " << shape.mlp << (shape.pre_norm ? ", pre-norm" : "") << ", tape " << tape << ", outputs "
                                             << outputs);
             EXPECT_TRUE(std::ranges::all_of(zeros, [](float x) { return std::isfinite(x); }));
             EXPECT_EQ(std::memcmp(zeros.data(), nans.data(), zeros.size() * sizeof(float)), 0);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "worker/trainer/lanes/first_layer.h"
+#include "worker/trainer/lanes/layer_parts.h"
+#include "worker/trainer/lanes/pre_norm.h"
 
 namespace longreach::trainer::lanes {
 
@@ -71,51 +73,9 @@ void Embed(const Model& m, const Pass& pass, const Member& member, const Tile& t
   }
 }
 
-// A layer's keys of distances as operands, made once for all that reads them. The table need not lie as registers want it.
-const float* DistanceKeyOperands(const Model& m, const Pass& pass, const Member& member, int layer, const Work& work) {
-  const int64_t size = m.heads * pass.bias_stride * K;
-  const float* from = member.distance_keys + layer * size;
-  if constexpr (!kRounds) return from;
-  for (int64_t i = 0; i < size; i += kLanes) {
-    Lanes keys;
-    memcpy(&keys, from + i, sizeof keys);
-    Store(work.distance_keys + i, Operand(keys));
-  }
-  return work.distance_keys;
-}
-
-Heads HeadsOf(const Model& m, const Pass& pass, const Member& member, int layer, int first_query, const Work& work) {
-  return {.ld = work.ld,
-          .heads = m.heads,
-          .tape = pass.tape,
-          .first_query = first_query,
-          .bias = member.bias == nullptr ? nullptr : member.bias + int64_t{layer} * m.heads * pass.bias_stride,
-          .bias_stride = pass.bias_stride,
-          .center = pass.centers == nullptr ? 0 : pass.centers[layer],
-          .positions = pass.positions == nullptr ? nullptr : pass.positions + int64_t{layer} * pass.tape,
-          .distance_keys = pass.distance_keys ? DistanceKeyOperands(m, pass, member, layer, work) : nullptr};
-}
-
-// After the last layer only the outputs are read.
-int FirstQuery(const Model& m, const Pass& pass, int layer) { return layer == m.layers - 1 ? pass.tape - pass.outputs : 0; }
-
-template <Bias B>
-void AttendPlain(const Heads& heads, const Kept& kept, const Work& work) {
-  if constexpr (kAttendsPairs) {
-    AttendPairs<B>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.words);
-  } else {
-    Attend<B, Bias::kNone>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse);
-  }
-}
-
-template <Bias B>
-void AttendBiased(const Heads& heads, const Kept& kept, const Work& work) {
-  if (heads.distance_keys == nullptr) return AttendPlain<B>(heads, kept, work);
-  Attend<B, B>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse);
-}
-
 void Forward(const Model& m, const Pass& pass, const Member& member, const Tile& tile, const Work& work, bool training) {
   Embed(m, pass, member, tile, work);
+  if (m.pre_norm) return PreNormForward(m, pass, member, tile, work, training);
   for (int l = 0; l < m.layers; ++l) {
     const Kept& kept = work.layer[l];
     const float* packed = member.packed + l * PackedLayer(m).size;
@@ -129,12 +89,7 @@ void Forward(const Model& m, const Pass& pass, const Member& member, const Tile&
       ForBlocks(0, t0, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, false); });
       ForBlocks(t0, pass.tape, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, true); });
     }
-    const Heads heads = HeadsOf(m, pass, member, l, t0, work);
-    switch (pass.bias) {
-      case Bias::kNone: AttendPlain<Bias::kNone>(heads, kept, work); break;
-      case Bias::kByOffset: AttendBiased<Bias::kByOffset>(heads, kept, work); break;
-      case Bias::kByPosition: AttendBiased<Bias::kByPosition>(heads, kept, work); break;
-    }
+    AttendLayer(m, pass, member, l, work);
     const Dropout drop1 = DropoutAt(m, pass, tile, 1 + 2 * l, t0), drop2 = DropoutAt(m, pass, tile, 2 + 2 * l, t0);
     ForBlocks(t0, pass.tape, [&](auto block, int t) {
       FeedForward<block.value>(m, member.parameters, packed, m.layer[l], kept, work.Input(l), work, t, drop1, drop2, training);
@@ -206,72 +161,6 @@ double Head(const Model& m, const Pass& pass, const Member& member, const Tile& 
   return loss;
 }
 
-// Rows of activations, so many floats apart.
-struct Rows {
-  const float* at;
-  int64_t ld;
-};
-
-// What a norm does to its normalised inputs, feature by feature.
-struct Scaling {
-  const float *scale = nullptr, *offset = nullptr;  // Null: nothing.
-};
-
-// Work::tokens: `count` positions of y, which was normalised if there is a scaling, as Outer() wants them.
-void MakeTokens(const Model& m, const Work& work, const Rows& y, const Scaling& scaling, int count) {
-  TokenMajor(y.at, y.ld, m.dim, count, work.tokens);
-  if (scaling.scale != nullptr) ScaleTokens(work.tokens, int64_t{count} * kLanes, m.dim, scaling.scale, scaling.offset);
-  TokenOperands(work.tokens, int64_t{count} * kLanes, m.dim);
-}
-
-// gradient[rows][D] is, or with `add` gets added, x y over `count` positions. `of_operands`: x is rows of operands.
-template <bool of_operands = false>
-void AddWeights(const Model& m, const Work& work, const Rows& x, int rows, const Rows& y, const Scaling& scaling, int count, bool add,
-                float* gradient) {
-  MakeTokens(m, work, y, scaling, count);
-  Outer<of_operands>(x.at, x.ld, rows, work.tokens, m.dim, count * kLanes, add, gradient);
-}
-
-// Of one layer. `tables` are that layer's.
-template <Bias B, bool trained, Bias D>
-void AttendBack(const Model& m, const Pass& pass, const Heads& heads, const Kept& kept, const Work& work, const TableGradients& tables) {
-  const int64_t size = m.heads * pass.bias_stride;
-  if (trained && B == Bias::kByOffset) memset(work.dbias, 0, static_cast<size_t>(size) * kLanes * sizeof(float));
-  const BiasGradient dbias = {.lanes = work.dbias, .table = tables.bias, .key_lanes = work.dkeys, .keys = tables.distance_keys};
-  if constexpr (kAttendsPairs && D == Bias::kNone) {
-    AttendBackwardPairs<B, trained>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.back.pairs, work.dqkv, dbias, work.words);
-  } else {
-    AttendBackward<B, trained, D>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.back, work.dqkv, dbias);
-  }
-  if (trained && B == Bias::kByOffset) {
-    for (int64_t i = 0; i < size; ++i) tables.bias[i] += Sum(Load(work.dbias + i * kLanes));
-  }
-  if (D == Bias::kNone) return;
-  for (int n = 0; n < m.dim; ++n) {
-    Lanes sum = Zero();
-    for (int t = heads.first_query; t < heads.tape; ++t) sum = sum + Load(work.dqkv + n * work.ld + t * kLanes);
-    tables.content_bias[n] += Sum(sum);
-  }
-}
-
-template <Bias B>
-void AttendBackBiased(const Model& m, const Pass& pass, const Heads& heads, const Kept& kept, const Work& work, const TableGradients& tables) {
-  if (pass.distance_keys) {
-    AttendBack<B, true, B>(m, pass, heads, kept, work, tables);
-  } else if (pass.bias_trained) {
-    AttendBack<B, true, Bias::kNone>(m, pass, heads, kept, work, tables);
-  } else {
-    AttendBack<B, false, Bias::kNone>(m, pass, heads, kept, work, tables);
-  }
-}
-
-TableGradients OfLayer(const Model& m, const Pass& pass, const TableGradients& all, int layer) {
-  const int64_t entries = int64_t{layer} * m.heads * pass.bias_stride;
-  return {.bias = all.bias == nullptr ? nullptr : all.bias + entries,
-          .distance_keys = all.distance_keys == nullptr ? nullptr : all.distance_keys + entries * K,
-          .content_bias = all.content_bias == nullptr ? nullptr : all.content_bias + int64_t{layer} * m.dim};
-}
-
 void LayerBackward(const Model& m, const Pass& pass, const Member& member, const Tile& tile, const Work& work, int l, float* gradient,
                    const TableGradients& tables) {
   const int T = pass.tape, t0 = FirstQuery(m, pass, l), dim = m.dim;
@@ -282,7 +171,7 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
   const SumRows row(m);
   memset(work.sums, 0, static_cast<size_t>(row.all) * kLanes * sizeof(float));
   const Dropout drop1 = DropoutAt(m, pass, tile, 1 + 2 * l, t0), drop2 = DropoutAt(m, pass, tile, 2 + 2 * l, t0);
-  const int parts = (T - t0 + kGradientPositions - 1) / kGradientPositions, chunk = ((T - t0 + parts - 1) / parts + 2) / 3 * 3;
+  const int chunk = GradientChunk(T - t0);
   const Scaling norm1 = {.scale = member.parameters + at.norm1_scale, .offset = member.parameters + at.norm1_offset};
   for (int c0 = t0; c0 < T; c0 += chunk) {
     const int count = static_cast<int>(Min(T - c0, chunk));
@@ -295,28 +184,14 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
     AddWeights<true>(m, work, {work.dhidden, kChunkLd}, m.mlp, kept_rows(kept.norm1), norm1, count, add, gradient + at.mlp1_w);  // [out, in].
     AddWeights(m, work, kept_rows(kept.o), dim, {work.da, kChunkLd}, {}, count, add, gradient + at.o);
   }
-  const auto add_sums = [&](int first, int n, int64_t to) {
-    for (int i = 0; i < n; ++i) gradient[to + i] += Sum(Load(work.sums + (first + i) * kLanes));
-  };
-  add_sums(row.scale2, dim, at.norm2_scale);
-  add_sums(row.offset2, dim, at.norm2_offset);
-  add_sums(row.mlp2_b, dim, at.mlp2_b);
-  add_sums(row.mlp1_b, m.mlp, at.mlp1_b);
-  add_sums(row.scale1, dim, at.norm1_scale);
-  add_sums(row.offset1, dim, at.norm1_offset);
+  AddSums(work, row.scale2, dim, gradient + at.norm2_scale);
+  AddSums(work, row.offset2, dim, gradient + at.norm2_offset);
+  AddSums(work, row.mlp2_b, dim, gradient + at.mlp2_b);
+  AddSums(work, row.mlp1_b, m.mlp, gradient + at.mlp1_b);
+  AddSums(work, row.scale1, dim, gradient + at.norm1_scale);
+  AddSums(work, row.offset1, dim, gradient + at.norm1_offset);
 
-  const Heads heads = HeadsOf(m, pass, member, l, t0, work);
-  const TableGradients here = OfLayer(m, pass, tables, l);
-  switch (pass.bias) {
-    case Bias::kNone: AttendBack<Bias::kNone, false, Bias::kNone>(m, pass, heads, kept, work, here); break;
-    case Bias::kByOffset: AttendBackBiased<Bias::kByOffset>(m, pass, heads, kept, work, here); break;
-    case Bias::kByPosition: AttendBackBiased<Bias::kByPosition>(m, pass, heads, kept, work, here); break;
-  }
-  if (pass.rotation != nullptr) Unrotate(m, pass, l, t0, work.dqkv, ld);
-  if constexpr (kRounds && !kPairs) {
-    RoundRows(work.dqkv + t0 * kLanes, ld, dim, int64_t{T - t0} * kLanes);
-    RoundRows(work.dqkv + dim * ld, ld, 2 * dim, int64_t{T} * kLanes);
-  }
+  AttendLayerBack(m, pass, member, l, work, tables);
   if (l == 0 && DependsOnTokenAlone(m, pass, tile)) {
     for (int f = 0; f < dim; ++f) memset(work.dh + f * ld, 0, static_cast<size_t>(t0) * kLanes * sizeof(float));
     ProjectTokensBackward(m, pass, packed, tile, work, t0, gradient);
@@ -330,16 +205,7 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
     input = work.layer[l - 1].norm2;
     scaling = {.scale = member.parameters + m.layer[l - 1].norm2_scale, .offset = member.parameters + m.layer[l - 1].norm2_offset};
   }
-  constexpr int kTogether = 24;
-  for (int c0 = 0; c0 < T; c0 += kTogether) {
-    const int c1 = static_cast<int>(Min(T, c0 + kTogether)), q0 = c0 > t0 ? c0 : t0;
-    MakeTokens(m, work, {input + c0 * kLanes, ld}, scaling, c1 - c0);
-    if (q0 < c1) {
-      Outer(work.dqkv + q0 * kLanes, ld, dim, work.tokens + int64_t{q0 - c0} * kLanes / kPerWord * dim, dim, (c1 - q0) * kLanes, !tile.fresh || q0 > t0,
-            gradient + at.q);
-    }
-    Outer(work.dqkv + dim * ld + c0 * kLanes, ld, 2 * dim, work.tokens, dim, (c1 - c0) * kLanes, !tile.fresh || c0 > 0, gradient + at.k);
-  }
+  AddProjectionWeights(m, pass, tile, work, input, scaling, t0, gradient + at.q, gradient + at.k);
 }
 
 // From the gradient of the first layer's input to those of the tables.
@@ -390,7 +256,11 @@ double Train(const Model& m, const Pass& pass, const Member& member, const Tile&
   ForBlocks(pass.tape - pass.outputs, pass.tape, [&](auto block, int t) {
     loss += Head<block.value>(m, pass, member, tile, weight, work, t, gradient);
   });
-  for (int l = m.layers - 1; l >= 0; --l) LayerBackward(m, pass, member, tile, work, l, gradient, tables);
+  if (m.pre_norm) {
+    PreNormBackward(m, pass, member, tile, work, gradient, tables);
+  } else {
+    for (int l = m.layers - 1; l >= 0; --l) LayerBackward(m, pass, member, tile, work, l, gradient, tables);
+  }
   EmbedBackward(m, pass, tile, work, gradient);
   return loss;
 }

@@ -37,6 +37,9 @@ struct Model {
   int64_t out_w = 0;
   int64_t out_b = 0;
   int64_t table = 0;   // Of a learned encoding.
+  // What attention and the MLP read is normalised, not what they are added to; and what the head reads, by a norm of its own (pre_norm.h).
+  bool pre_norm = false;
+  int64_t final_scale = 0, final_offset = 0;
   LayerOffsets layer[kMaxLayers] = {};
 };
 

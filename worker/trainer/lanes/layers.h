@@ -31,7 +31,8 @@ LONGREACH_INLINE int PaddedClasses(const Model& m) { return (m.classes + kPanel 
 
 // What is kept of a layer: queries, keys and values, attention's output, maximum and 1/sum, the normalised inputs and 1/deviation of both norms,
 // the MLP's hidden features (OperandRows(), as their gradient). What goes into the MLP and into the next layer is scaled and shifted `norm1` and
-// `norm2`, and is made again: the less is kept, the more of it stays in the second cache.
+// `norm2`, and is made again: the less is kept, the more of it stays in the second cache. Of pre-norm blocks these are what goes into attention and
+// into the MLP.
 struct Kept {
   float *qkv, *o, *maximum, *inverse, *norm1, *hidden, *norm2, *deviation1, *deviation2;
 };
@@ -57,6 +58,7 @@ struct Work {
   float* distance_keys = nullptr;               // Of one layer, as operands; null where those are not rounded.
   // Of all tokens (first_layer.h): features, queries, keys and values, and the gradients of these.
   float *token_h, *token_qkv, *token_dqkv;
+  float *final_norm = nullptr, *final_deviation = nullptr;  // Of pre-norm blocks, as Kept has them: of what the head reads.
   int64_t ld = 0;      // An odd number of cache lines: rows do not collide in the first cache.
   int64_t floats = 0;  // Of all.
 
@@ -114,6 +116,9 @@ struct Work {
     const bool by_offset = pass.bias == Bias::kByOffset;
     dbias = by_offset && pass.bias_trained ? take(m.heads * pass.bias_stride * kLanes) : nullptr;
     dkeys = by_offset && pass.distance_keys ? take(pass.bias_stride * K * kLanes) : nullptr;
+    if (!m.pre_norm) return;
+    final_norm = rows(m.dim);
+    final_deviation = rows(1);
   }
 
   LONGREACH_INLINE float* Input(int l) const { return l == 0 ? first_h : h; }
@@ -245,17 +250,24 @@ LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const floa
   }
 }
 
-// Queries, keys and values of a block; keys and values only without `query`.
+// Queries, keys and values of a block, made of h; keys and values only without `query`.
 template <int TB>
-LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* packed, const float* content_bias, int layer, const Work& work,
-                              int t, bool query) {
+LONGREACH_INLINE void ProjectBlock(const Model& m, const Pass& pass, const float* packed, const float* content_bias, int layer, const Work& work,
+                                   int t, bool query, const Block& h) {
   const int64_t panel = PanelSize(m.dim);
   const int skip = query ? 0 : m.dim;
-  const Block h = BlockOf<TB, false>(work.Input(layer) + t * kLanes, work.ld, m.dim, work.operands);
   const auto asks = [&](int n) { return NextBlock<TB>(work.ld, t, n + skip, work.layer[layer].qkv); };
   Product<TB>(packed + skip / kPanel * panel, panel, m.dim, 3 * m.dim - skip, h, asks, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     KeepProjected<TB>(m, pass, content_bias, layer, work, t, n + skip, sum);
   });
+}
+
+// The same of the layer's input as it is.
+template <int TB>
+LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* packed, const float* content_bias, int layer, const Work& work,
+                              int t, bool query) {
+  const Block h = BlockOf<TB, false>(work.Input(layer) + t * kLanes, work.ld, m.dim, work.operands);
+  ProjectBlock<TB>(m, pass, packed, content_bias, layer, work, t, query, h);
 }
 
 // Turns the gradient of rotated rows back.
@@ -272,6 +284,26 @@ inline void Unrotate(const Model& m, const Pass& pass, int layer, int first_quer
   }
 }
 
+// relu(u W1 + b1) of a block, where Work::u is u; kept in training.
+template <int TB>
+LONGREACH_INLINE Block Activated(const Model& m, const float* parameters, const float* packed, const LayerOffsets& at, const Kept& kept,
+                                 const Work& work, int t, bool training) {
+  const int64_t ld = work.ld, here = t * kLanes;
+  const auto ask_hidden = [&](int n) { return training ? NextBlock<TB, kPerRow>(ld, t, n, kept.hidden) : Ahead<TB>(); };
+  const int64_t ldh = training ? ld : TB * kLanes;
+  float* hidden = training ? kept.hidden + here : kept.hidden;
+  const float* b1 = parameters + at.mlp1_b;
+  const Block u = BlockOf<TB, false>(work.u, TB * kLanes, m.dim, work.operands);
+  Product<TB>(packed + PackedLayer(m).mlp1, PanelSize(m.dim), m.dim, m.mlp, u, ask_hidden, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      sum[r][i] = Max(Zero(), sum[r][i] + b1[n + r]);  // In this order a NaN stays one.
+    }
+    StoreOperands(hidden, ldh, n, sum);
+  });
+  FillUpOperands<TB>(hidden, ldh, m.mlp);
+  return BlockOfOperands<TB>(hidden, ldh, m.mlp, work.operands);
+}
+
 // What follows attention: h + drop(o W) -> norm -> u; u + drop(relu(u W1 + b1) W2 + b2) -> norm -> next layer's h. `input`: this one's.
 template <int TB>
 LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const float* packed, const LayerOffsets& at, const Kept& kept,
@@ -281,7 +313,6 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
   float* z = work.z;
   const auto kept_at = [&](float* rows) { return training ? rows + here : nullptr; };
   const auto ask_norm1 = [&](int n) { return training ? NextBlock<TB>(ld, t, n, kept.norm1) : Ahead<TB>(); };
-  const auto ask_hidden = [&](int n) { return training ? NextBlock<TB, kPerRow>(ld, t, n, kept.hidden) : Ahead<TB>(); };
   const auto ask_norm2 = [&](int n) { return training ? NextBlock<TB>(ld, t, n, kept.norm2, kept.o) : Ahead<TB>(); };
   const Block o = BlockOf<TB, true>(kept.o + here, ld, m.dim, work.operands);
   Product<TB>(packed + place.o, panel, m.dim, m.dim, o, ask_norm1, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
@@ -291,18 +322,8 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
   });
   Norm<TB>(z, m.dim, parameters + at.norm1_scale, parameters + at.norm1_offset, kept_at(kept.norm1), ld, kept_at(kept.deviation1),
            work.u, TB * kLanes);
-  const int64_t ldh = training ? ld : TB * kLanes;
-  float* hidden = training ? kept.hidden + here : kept.hidden;
-  const float *b1 = parameters + at.mlp1_b, *b2 = parameters + at.mlp2_b;
-  const Block u = BlockOf<TB, false>(work.u, TB * kLanes, m.dim, work.operands);
-  Product<TB>(packed + place.mlp1, panel, m.dim, m.mlp, u, ask_hidden, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
-    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
-      sum[r][i] = Max(Zero(), sum[r][i] + b1[n + r]);  // In this order a NaN stays one.
-    }
-    StoreOperands(hidden, ldh, n, sum);
-  });
-  FillUpOperands<TB>(hidden, ldh, m.mlp);
-  const Block activated = BlockOfOperands<TB>(hidden, ldh, m.mlp, work.operands);
+  const float* b2 = parameters + at.mlp2_b;
+  const Block activated = Activated<TB>(m, parameters, packed, at, kept, work, t, training);
   Product<TB>(packed + place.mlp2, PanelSize(m.mlp), m.mlp, m.dim, activated, ask_norm2, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(z + ((n + r) * TB + i) * kLanes, Load(work.u + ((n + r) * TB + i) * kLanes) + drop2(t + i, n + r, sum[r][i] + b2[n + r]));
@@ -312,33 +333,27 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
            work.h + here, ld);
 }
 
-// From the gradient of the layer's output (Work::dh) to those of the attention's output (dout), of the layer's input as far
-// as it went past attention (in place), and of what the weights are multiplied with (df, dhidden, da: of positions from `first` on).
+// From the gradient of what the MLP's output was added to, in rows `ldz` floats apart, to that of the hidden features: df and dhidden, and the sums
+// of both biases. `first`: the position that these rows begin with.
 template <int TB>
-LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameters, const float* packed, const LayerOffsets& at, const Kept& kept,
-                                          const Work& work, int first, int t, const Dropout& drop1, const Dropout& drop2) {
-  const PackedLayer place(m);
+LONGREACH_INLINE Block ActivatedBackward(const Model& m, const float* packed, const Kept& kept, const Work& work, int first, int t, const float* dz,
+                                         int64_t ldz, const Dropout& drop2) {
   const SumRows row(m);
-  const int64_t ld = work.ld, here = t * kLanes, panel = PanelSize(m.dim);
-  float *sums = work.sums, *z = work.z, *du = work.du;
-  const int64_t in_chunk = (t - first) * kLanes;
+  const int64_t ld = work.ld, here = t * kLanes, in_chunk = (t - first) * kLanes;
+  float *const sums = work.sums, *const df_rows = work.df + in_chunk, *const dhidden_rows = work.dhidden + in_chunk;
   const auto ask_hidden = [&](int n) { return NextBlock<TB, kPerRow>(ld, t, n, kept.hidden); };
-  const auto ask_norms = [&](int n) { return NextBlock<TB>(ld, t, n, kept.norm2, kept.norm1); };
-  float *const df_rows = work.df + in_chunk, *const da_rows = work.da + in_chunk, *const dhidden_rows = work.dhidden + in_chunk;
-  NormBackward<TB>(work.dh + here, ld, kept.norm2 + here, kept.deviation2 + here, parameters + at.norm2_scale, m.dim, ld, z,
-                   sums + row.scale2 * kLanes, sums + row.offset2 * kLanes);
   for (int f = 0; f < m.dim; ++f) {
     float* sum = sums + (row.mlp2_b + f) * kLanes;
     Lanes db = Load(sum);
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
-      const Lanes v = drop2(t + i, f, Load(z + (f * TB + i) * kLanes));
+      const Lanes v = drop2(t + i, f, Load(dz + f * ldz + i * kLanes));
       Store(df_rows + f * kChunkLd + i * kLanes, Operand(v));
       db = db + v;
     }
     Store(sum, db);
   }
   const Block df = BlockOf<TB, true>(df_rows, kChunkLd, m.dim, work.operands);
-  Product<TB>(packed + place.mlp2_back, panel, m.dim, m.mlp, df, ask_hidden, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+  Product<TB>(packed + PackedLayer(m).mlp2_back, PanelSize(m.dim), m.dim, m.mlp, df, ask_hidden, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
       float* sum = sums + (row.mlp1_b + n + r) * kLanes;
       Lanes db = Load(sum);
@@ -351,8 +366,33 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
     StoreOperands(dhidden_rows, kChunkLd, n, g);
   });
   FillUpOperands<TB>(dhidden_rows, kChunkLd, m.mlp);
-  const Block dhidden = BlockOfOperands<TB>(dhidden_rows, kChunkLd, m.mlp, work.operands);
-  Product<TB>(packed + place.mlp1_back, PanelSize(m.mlp), m.mlp, m.dim, dhidden, ask_norms, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+  return BlockOfOperands<TB>(dhidden_rows, kChunkLd, m.mlp, work.operands);
+}
+
+// From da, the gradient of what came out of the attention's last product, to that of what went in (dout).
+template <int TB>
+LONGREACH_INLINE void AttendedBackward(const Model& m, const float* packed, const Work& work, int first, int t) {
+  const Block da = BlockOf<TB, true>(work.da + (t - first) * kLanes, kChunkLd, m.dim, work.operands);
+  Product<TB>(packed + PackedLayer(m).o_back, PanelSize(m.dim), m.dim, m.dim, da, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      Store(work.dout + (n + r) * work.ld + (t + i) * kLanes, Operand(g[r][i]));
+    }
+  });
+}
+
+// From the gradient of the layer's output (Work::dh) to those of the attention's output (dout), of the layer's input as far
+// as it went past attention (in place), and of what the weights are multiplied with (df, dhidden, da: of positions from `first` on).
+template <int TB>
+LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameters, const float* packed, const LayerOffsets& at, const Kept& kept,
+                                          const Work& work, int first, int t, const Dropout& drop1, const Dropout& drop2) {
+  const SumRows row(m);
+  const int64_t ld = work.ld, here = t * kLanes;
+  float *sums = work.sums, *z = work.z, *du = work.du, *const da_rows = work.da + (t - first) * kLanes;
+  const auto ask_norms = [&](int n) { return NextBlock<TB>(ld, t, n, kept.norm2, kept.norm1); };
+  NormBackward<TB>(work.dh + here, ld, kept.norm2 + here, kept.deviation2 + here, parameters + at.norm2_scale, m.dim, ld, z,
+                   sums + row.scale2 * kLanes, sums + row.offset2 * kLanes);
+  const Block dhidden = ActivatedBackward<TB>(m, packed, kept, work, first, t, z, TB * kLanes, drop2);
+  Product<TB>(packed + PackedLayer(m).mlp1_back, PanelSize(m.mlp), m.mlp, m.dim, dhidden, ask_norms, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(du + ((n + r) * TB + i) * kLanes, g[r][i] + Load(z + ((n + r) * TB + i) * kLanes));
     }
@@ -366,17 +406,12 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
       Store(da_rows + f * kChunkLd + i * kLanes, Operand(drop1(t + i, f, v)));
     }
   }
-  const Block da = BlockOf<TB, true>(da_rows, kChunkLd, m.dim, work.operands);
-  Product<TB>(packed + place.o_back, panel, m.dim, m.dim, da, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
-    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
-      Store(work.dout + (n + r) * ld + here + i * kLanes, Operand(g[r][i]));
-    }
-  });
+  AttendedBackward<TB>(m, packed, work, first, t);
 }
 
-// Adds to dh what came through queries, keys and values; where nothing asked, it is only keys and values.
-template <int TB>
-LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const Work& work, int t, bool query) {
+// The gradient of what queries, keys and values were made of; where nothing asked, it is only keys and values. As Product() gives it to `out`.
+template <int TB, class Out>
+LONGREACH_INLINE void ProjectedBackward(const Model& m, const float* packed, const Work& work, int t, bool query, const Out& out) {
   const int skip = query ? 0 : 1;
   const float* rows = work.dqkv + t * kLanes;
   Block dqkv = {rows + skip * m.dim * work.ld, work.ld};
@@ -386,8 +421,13 @@ LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const
     for (int i = skip; i < 3; ++i) BlockOf<TB, true>(rows + i * m.dim * work.ld, work.ld, m.dim, work.operands + (i - skip) * part);
     dqkv = {work.operands, TB * kLanes};
   }
-  Product<TB>(packed + PackedLayer(m).qkv_back + skip * PanelSize(m.dim), 3 * PanelSize(m.dim), (3 - skip) * PaddedDepth(m.dim), m.dim, dqkv,
-              [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+  Product<TB>(packed + PackedLayer(m).qkv_back + skip * PanelSize(m.dim), 3 * PanelSize(m.dim), (3 - skip) * PaddedDepth(m.dim), m.dim, dqkv, out);
+}
+
+// Adds to dh what came through queries, keys and values; before the first query nothing is there yet.
+template <int TB>
+LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const Work& work, int t, bool query) {
+  ProjectedBackward<TB>(m, packed, work, t, query, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       float* d = work.dh + (n + r) * work.ld + (t + i) * kLanes;
       Store(d, query ? g[r][i] + Load(d) : g[r][i]);
