@@ -33,6 +33,7 @@ v1::JobSpec AlgorithmicDefaults() {
   model.set_embedding_dim(64);
   model.set_mlp_dim(256);
   model.set_causal(false);
+  model.set_norm("post");
   v1::Training& training = *job.mutable_training();
   training.set_steps(2'000'000);
   training.set_batch_size(128);
@@ -71,6 +72,9 @@ double ForwardFlops(const v1::Model& model, const catalog::Task& task, int lengt
   return tape * per_token + 4.0 * model.layers() * d * pairs;
 }
 
+// Blocks have as many norms either way; with "pre" there is one more behind the last.
+double FinalNormParameters(const v1::Model& model) { return model.norm() == "pre" ? 2.0 * model.embedding_dim() : 0; }
+
 class AlgorithmicKind final : public Kind {
  public:
   std::string_view Name() const override { return "algorithmic"; }
@@ -89,6 +93,8 @@ class AlgorithmicKind final : public Kind {
     for (const int length : settings.evaluation.lengths()) checks.Range("evaluation.lengths", length, 1, catalog::kMaxInputLength);
     CheckOwnKind(settings, Name(), checks);
     CheckRateSchedule(sweep.training(), settings.training, checks);
+    const std::string& norm = settings.model.norm();
+    if (norm != "post" && norm != "pre") checks.Refuse(fmt::format("model.norm: '{}' is neither 'post' nor 'pre'", norm));
     checks.Range("evaluation.examples", settings.evaluation.examples(), 1, kMaxSize);
     RETURN_IF_ERROR(checks.status());
 
@@ -135,6 +141,10 @@ class AlgorithmicKind final : public Kind {
       checks.Refuse(fmt::format("{}inputs.{}.from: model.causal is {} there and {} here, so its parameters do not fit", prefix, input.name(),
                                 maker.model().causal(), job.model().causal()));
     }
+    if (maker.model().norm() != job.model().norm()) {
+      checks.Refuse(fmt::format("{}inputs.{}.from: model.norm is '{}' there and '{}' here, so its parameters do not fit", prefix, input.name(),
+                                maker.model().norm(), job.model().norm()));
+    }
     CheckSame(input, "the input vocabulary", their_task.input_vocabulary, our_task.input_vocabulary, prefix, checks);
     CheckSame(input, "the output vocabulary", their_task.output_vocabulary, our_task.output_vocabulary, prefix, checks);
     return checks.status();
@@ -161,7 +171,7 @@ class AlgorithmicKind final : public Kind {
       cost.flops += static_cast<double>(job.evaluation().examples()) * ForwardFlops(model, *task, length);
     }
     const double d = model.embedding_dim();
-    const double parameters = d * (task->TokensRead(model.causal()) + 1) + BlockParameters(model) + (d + 1) * task->output_vocabulary +
+    const double parameters = d * (task->TokensRead(model.causal()) + 1) + BlockParameters(model) + FinalNormParameters(model) + (d + 1) * task->output_vocabulary +
                               static_cast<double>(EncodingParameters(job));
     const double trained = job.training().steps() > 0 ? parameters : 0;
     cost.checkpoint_bytes = CheckpointBytes(parameters, trained);

@@ -46,6 +46,10 @@ absl::StatusOr<PackSettings::Model> ModelOf(const v1::Model& from) {
   LONGREACH_TAKE(to, from, sandwich_dim);
   LONGREACH_TAKE(to, from, learned_rows);
   LONGREACH_TAKE(to, from, causal);
+  if (from.has_norm()) {
+    using Norm = PackSettings::Model::Norm;
+    RETURN_IF_ERROR(TakeWord<Norm>("model.norm", from.norm(), {{"post", Norm::kPost}, {"pre", Norm::kPre}}, to.norm));
+  }
   LONGREACH_TAKE(to, from, t5_buckets);
   LONGREACH_TAKE(to, from, t5_max_distance);
   LONGREACH_TAKE(to, from, decoder_layers);

@@ -40,6 +40,7 @@ struct PackSettings {
     int sandwich_dim = 128;
     int learned_rows = 2048;
     bool causal = false;
+    enum class Norm { kPost, kPre } norm = Norm::kPost;
     int t5_buckets = 32;
     int t5_max_distance = 128;
     int decoder_layers = 8;

@@ -199,6 +199,9 @@ absl::Status Validate(const PackSettings& settings) {
   if (settings.model.causal && settings.experiment != "algorithmic") {
     return Refuse("model.causal", "true", Text("is only for experiment 'algorithmic', not for '", settings.experiment, "'"));
   }
+  if (settings.model.norm == PackSettings::Model::Norm::kPre && settings.experiment != "algorithmic") {
+    return Refuse("model.norm", "'pre'", Text("is only for experiment 'algorithmic', not for '", settings.experiment, "'"));
+  }
   if (kind->needs_data == settings.data.empty()) {
     return Refuse("data", "'" + settings.data + "'",
                   Text("does not go with experiment '", kind->name, "'",

@@ -202,6 +202,33 @@ TEST(AlgorithmicTest, WeightsOfAnEncoderDoNotFitIntoADecoder) {
   EXPECT_THAT(Refusal(sweep), HasSubstr("inputs.weights.from: model.causal is false there and true here"));
 }
 
+TEST(AlgorithmicTest, PreNormBlocksAreAnotherJobAndPostNormOnesTheOneItWas) {
+  v1::SweepSpec sweep = WithEncoding("none");
+  const JobId usual = Expansion::Of(sweep)->At(0).id;
+  sweep.mutable_model()->set_norm("post");
+  EXPECT_EQ(Expansion::Of(sweep)->At(0).id, usual);
+  sweep.mutable_model()->set_norm("pre");
+  Expansion pre = *Expansion::Of(sweep);
+  EXPECT_NE(pre.At(0).id, usual);
+  EXPECT_EQ(pre.At(0).spec.model().norm(), "pre");
+  // One more norm of 64 scales and offsets.
+  EXPECT_DOUBLE_EQ(pre.kind().CostOf(pre.At(0).spec).checkpoint_bytes, 12.0 * (248'962 + 2 * 64));
+
+  sweep.mutable_model()->set_norm("Pre");
+  EXPECT_EQ(Refusal(sweep), "model.norm: 'Pre' is neither 'post' nor 'pre'");
+}
+
+TEST(AlgorithmicTest, WeightsOfPostNormBlocksDoNotFitIntoPreNormOnes) {
+  v1::SweepSpec sweep = AlgorithmicSweep();
+  sweep.mutable_model()->set_norm("pre");
+  v1::Input* input = sweep.add_inputs();
+  input->set_name("weights");
+  input->set_artifact("weights");
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+  input->mutable_from()->mutable_model()->set_norm("post");
+  EXPECT_THAT(Refusal(sweep), HasSubstr("inputs.weights.from: model.norm is 'post' there and 'pre' here"));
+}
+
 TEST(AlgorithmicTest, SettingsThatAJobDoesNotUseMakeNoOtherJob) {
   const JobId before = Expansion::Of(AlgorithmicSweep())->At(0).id;
   v1::SweepSpec sweep = AlgorithmicSweep();

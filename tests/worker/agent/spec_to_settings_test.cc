@@ -34,7 +34,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   const absl::StatusOr<trainer::PackSettings> settings = SettingsOf(SpecOf(R"pb(
     experiment: "images" task: "imagenet" data: "photographs" encoding: "log_kerple" randomized: true
     model { layers: 2 embedding_dim: 16 heads: 4 mlp_dim: 32 dropout: 0.25 kerple_shared: true break_symmetry: true
-            sandwich_dim: 24 learned_rows: 99 causal: true t5_buckets: 12 t5_max_distance: 55 decoder_layers: 3 classes: 7 row_delimiter: false count_delimiters: false
+            sandwich_dim: 24 learned_rows: 99 causal: true norm: "pre" t5_buckets: 12 t5_max_distance: 55 decoder_layers: 3 classes: 7 row_delimiter: false count_delimiters: false
             pixel_embedding: "linear" kv_heads: 2 rope_theta: 500 attention_scale: 1.5 folder: "tinyllama"
             attention_scale_from: 2048 attention_scale_growth: 0.3 }
     positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero"
@@ -64,6 +64,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->model.sandwich_dim, 24);
   EXPECT_EQ(settings->model.learned_rows, 99);
   EXPECT_TRUE(settings->model.causal);
+  EXPECT_EQ(settings->model.norm, trainer::PackSettings::Model::Norm::kPre);
   EXPECT_EQ(settings->model.t5_buckets, 12);
   EXPECT_EQ(settings->model.t5_max_distance, 55);
   EXPECT_EQ(settings->model.decoder_layers, 3);
@@ -130,7 +131,7 @@ TEST(SpecToSettingsTest, SizesThatAreNotGivenAreAFolders) {
 // A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
 // fields, so that whoever adds one comes by.
 TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
-  EXPECT_EQ(v1::Model::descriptor()->field_count(), 23);
+  EXPECT_EQ(v1::Model::descriptor()->field_count(), 24);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 8);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 14);
   EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 18);
@@ -139,12 +140,14 @@ TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
 TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {
   const absl::Status by = SettingsOf(SpecOf("positions { randomized_by: 'token' }")).status();
   const absl::Status pixels = SettingsOf(SpecOf("model { pixel_embedding: 'convolution' }")).status();
+  const absl::Status norm = SettingsOf(SpecOf("model { norm: 'pre-norm' }")).status();
   const absl::Status shift = SettingsOf(SpecOf("positions { shift_at_test: 'never' }")).status();
   const absl::Status rate = SettingsOf(SpecOf("training { schedule: 'step' }")).status();
 
   EXPECT_EQ(by.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(by.message()), HasSubstr("positions.randomized_by is 'token'"));
   EXPECT_THAT(std::string(pixels.message()), HasSubstr("model.pixel_embedding is 'convolution'"));
+  EXPECT_THAT(std::string(norm.message()), HasSubstr("model.norm is 'pre-norm'"));
   EXPECT_THAT(std::string(shift.message()), HasSubstr("positions.shift_at_test is 'never'"));
   EXPECT_THAT(std::string(rate.message()), HasSubstr("training.schedule is 'step'; it is one of 'constant', 'cosine', 'linear'"));
 }

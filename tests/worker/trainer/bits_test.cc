@@ -10,12 +10,15 @@ struct Case {
   std::string encoding;
   bool randomized;
   std::string task;
+  bool pre_norm = false;
 };
 
 class BitsTest : public PackTest, public ::testing::WithParamInterface<Case> {
  protected:
   PackSettings Settings() const {
-    return SmallSettings(GetParam().task, GetParam().encoding, GetParam().randomized);
+    PackSettings settings = SmallSettings(GetParam().task, GetParam().encoding, GetParam().randomized);
+    if (GetParam().pre_norm) settings.model.norm = PackSettings::Model::Norm::kPre;
+    return settings;
   }
 };
 
@@ -97,8 +100,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"power_kerple", false, "stack_manipulation"},
                     Case{"relative", true, "binary_addition"}, Case{"rope", true, "odds_first"},
                     Case{"sandwich", true, "compute_sqrt"}, Case{"shape", false, "duplicate_string"},
-                    Case{"sin_cos", true, "solve_equation"}, Case{"t5", true, "missing_duplicate_string"}),
-    [](const auto& variant) { return variant.param.encoding; });
+                    Case{"sin_cos", true, "solve_equation"}, Case{"t5", true, "missing_duplicate_string"},
+                    Case{"log_kerple", true, "reverse_string", true}, Case{"rope", false, "bucket_sort", true}),
+    [](const auto& variant) { return variant.param.encoding + (variant.param.pre_norm ? "_pre_norm" : ""); });
 
 class LossCurveTest : public PackTest {};
 

@@ -1,4 +1,6 @@
 // What a member becomes depends on itself alone: not on threads, its pack, or where it went on.
+#include <ostream>
+
 #include "tests/worker/trainer/lanes_fixture.h"
 #include "worker/trainer/lanes/lanes_engine.h"
 
@@ -6,12 +8,19 @@ namespace longreach::trainer {
 
 namespace {
 
-class LanesBitsTest : public ::testing::TestWithParam<const char*> {
+struct BitsCase {
+  const char* encoding;
+  bool pre_norm = false;
+};
+std::ostream& operator<<(std::ostream& out, const BitsCase& c) { return out << c.encoding << (c.pre_norm ? "_pre_norm" : ""); }
+
+class LanesBitsTest : public ::testing::TestWithParam<BitsCase> {
  protected:
   static PackSettings Settings() {
     PackSettings settings;
     settings.task = "bucket_sort";
-    settings.encoding = GetParam();
+    settings.encoding = GetParam().encoding;
+    if (GetParam().pre_norm) settings.model.norm = PackSettings::Model::Norm::kPre;
     settings.randomized = settings.encoding != "shape";
     settings.positions.max_position = 128;
     settings.model.learned_rows = 128;
@@ -119,7 +128,9 @@ TEST_P(LanesBitsTest, DependOnNoWidthOfTheLastTile) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Encodings, LanesBitsTest, ::testing::Values("log_kerple", "learned", "relative", "rope", "shape", "t5"));
+INSTANTIATE_TEST_SUITE_P(Encodings, LanesBitsTest,
+                         ::testing::Values(BitsCase{"log_kerple"}, BitsCase{"learned"}, BitsCase{"relative"}, BitsCase{"rope"}, BitsCase{"shape"}, BitsCase{"t5"},
+                                         BitsCase{"relative", true}, BitsCase{"rope", true}, BitsCase{"shape", true}));
 
 }  // namespace
 

@@ -98,6 +98,19 @@ TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRounding) {
   }
 }
 
+// Pre-norm blocks: what a norm was not applied to is never an operand.
+TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRoundingInPreNormBlocks) {
+  for (const char* encoding : {"none", "log_kerple", "rope"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      PackSettings settings = SmallSettings(encoding, "reverse_string");
+      settings.model.norm = PackSettings::Model::Norm::kPre;
+      settings.model.dropout = dropout;
+      ExpectTheSameRounding(settings, 8, 3);
+      ExpectTheSameRounding(settings, 11, 3);
+    }
+  }
+}
+
 // Blocks and words that are not full: odd tapes, odd numbers of outputs, one query; and tapes of several blocks. A key or a query that is
 // left out, or read twice, is some hundredths of a gradient on these tapes, where rounding is some thousandths.
 TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRoundingOnEveryTape) {

@@ -21,9 +21,11 @@ struct Case {
   bool randomized = false;
   bool by_position = false;
   bool causal = false;
+  bool pre_norm = false;
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.encoding << (c.randomized ? "_randomized" : "") << (c.by_position ? "_by_position" : "") << (c.causal ? "_causal" : "");
+  return out << c.encoding << (c.randomized ? "_randomized" : "") << (c.by_position ? "_by_position" : "") << (c.causal ? "_causal" : "")
+             << (c.pre_norm ? "_pre_norm" : "");
 }
 
 PackSettings FullSettings(const Case& c, const std::string& task) {
@@ -34,6 +36,7 @@ PackSettings FullSettings(const Case& c, const std::string& task) {
   settings.positions.max_position = 512;
   settings.model.learned_rows = 512;
   settings.model.causal = c.causal;
+  if (c.pre_norm) settings.model.norm = PackSettings::Model::Norm::kPre;
   if (c.by_position) settings.positions.randomized_by = PackSettings::Positions::RandomizedBy::kPosition;
   settings.training.batch_size = 21;  // A tile and a part of one, whatever the lanes.
   return settings;
@@ -129,6 +132,18 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"t5", false, false, true}, Case{"t5", true, false, true}, Case{"t5", true, true, true}),
     [](const auto& each) { return (std::ostringstream() << each.param).str(); });
 
+// Pre-norm blocks, of encoders and of decoders: each way in which a layer's tables, rotation and additions come in.
+INSTANTIATE_TEST_SUITE_P(
+    PreNorm, LanesEncodingTest,
+    ::testing::Values(Case{"none", false, false, false, true}, Case{"sin_cos", true, false, false, true}, Case{"learned", false, false, false, true},
+                      Case{"shape", false, false, false, true}, Case{"rope", true, false, false, true}, Case{"alibi", false, false, false, true},
+                      Case{"log_kerple", true, false, false, true}, Case{"log_kerple", true, true, false, true},
+                      Case{"relative", true, false, false, true}, Case{"relative", true, true, false, true}, Case{"t5", false, false, false, true},
+                      Case{"none", false, false, true, true}, Case{"learned", true, false, true, true}, Case{"rope", false, false, true, true},
+                      Case{"alibi", true, true, true, true}, Case{"log_kerple", false, false, true, true}, Case{"relative", false, false, true, true},
+                      Case{"t5", true, false, true, true}),
+    [](const auto& each) { return (std::ostringstream() << each.param).str(); });
+
 // Tapes that fill no block, one block, several.
 TEST_F(LanesTest, AgreesWithLibtorchOnTapesOfAllSizes) {
   for (const char* encoding : {"log_kerple", "rope", "relative"}) {
@@ -138,6 +153,8 @@ TEST_F(LanesTest, AgreesWithLibtorchOnTapesOfAllSizes) {
       settings.model.layers = 2;
       ExpectSameGradients(settings, length);
       settings.model.causal = true;
+      ExpectSameGradients(settings, length);
+      settings.model.norm = PackSettings::Model::Norm::kPre;
       ExpectSameGradients(settings, length);
     }
   }
@@ -152,6 +169,8 @@ TEST_F(LanesTest, AgreesWithLibtorchOnOtherShapesOfTheModel) {
     settings.model.mlp_dim = mlp;
     settings.model.kerple_shared = layers == 3;
     settings.model.break_symmetry = layers == 2;
+    ExpectSameGradients(settings, 9);
+    settings.model.norm = PackSettings::Model::Norm::kPre;
     ExpectSameGradients(settings, 9);
   }
 }

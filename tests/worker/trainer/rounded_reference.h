@@ -127,16 +127,25 @@ class RoundedReference {
       const Tensor factors = keep[static_cast<size_t>(dropout_place)].view({batch.size, -1, x.size(-1)});
       return (x.view({batch.size, batch.tape, -1}) * at::constant_pad_nd(factors, {0, 0, batch.tape - factors.size(1), 0})).view(x.sizes());
     };
+    const auto norm = [&](const Tensor& x, const std::string& name) {
+      return at::layer_norm(x, {x.size(-1)}, Named(all, name + ".scale"), Named(all, name + ".offset"), 1e-5);
+    };
+    const bool pre_norm = settings_.model.norm == PackSettings::Model::Norm::kPre;
     for (int i = 0; i < settings_.model.layers; ++i) {
       const std::string place = "layer" + std::to_string(i) + ".";
-      const auto norm = [&](const Tensor& x, const std::string& name) {
-        return at::layer_norm(x, {x.size(-1)}, Named(all, place + name + ".scale"), Named(all, place + name + ".offset"), 1e-5);
+      const auto mlp = [&](const Tensor& x) {
+        const Tensor hidden = at::relu(Product(x, Named(all, place + "ffn1.w")) + Named(all, place + "ffn1.b"));
+        return Product(hidden, Named(all, place + "ffn2.w")) + Named(all, place + "ffn2.b");
       };
-      const Tensor u = norm(h + dropped(Attended(batch, all, i, h), 1 + 2 * i), "ln1");
-      const Tensor hidden = at::relu(Product(u, Named(all, place + "ffn1.w")) + Named(all, place + "ffn1.b"));
-      const Tensor out = Product(hidden, Named(all, place + "ffn2.w")) + Named(all, place + "ffn2.b");
-      h = norm(u + dropped(out, 2 + 2 * i), "ln2");
+      if (pre_norm) {
+        h = h + dropped(Attended(batch, all, i, norm(h, place + "ln1")), 1 + 2 * i);
+        h = h + dropped(mlp(norm(h, place + "ln2")), 2 + 2 * i);
+      } else {
+        const Tensor u = norm(h + dropped(Attended(batch, all, i, h), 1 + 2 * i), place + "ln1");
+        h = norm(u + dropped(mlp(u), 2 + 2 * i), place + "ln2");
+      }
     }
+    if (pre_norm) h = norm(h, "final_ln");
     const Tensor outputs = h.view({batch.size, batch.tape, -1}).narrow(1, batch.tape - batch.outputs, batch.outputs);
     return Product(outputs.reshape({batch.size * batch.outputs, -1}), Named(all, "out.w")) + Named(all, "out.b");
   }

@@ -121,6 +121,7 @@ TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
       {"sandwich_dim", [](S& s) { ++s.model.sandwich_dim; }},
       {"learned_rows", [](S& s) { ++s.model.learned_rows; }},
       {"causal", [](S& s) { s.model.causal = true; }},
+      {"norm", [](S& s) { s.model.norm = S::Model::Norm::kPre; }},
       {"t5_buckets", [](S& s) { ++s.model.t5_buckets; }},
       {"t5_max_distance", [](S& s) { ++s.model.t5_max_distance; }},
       {"decoder_layers", [](S& s) { ++s.model.decoder_layers; }},

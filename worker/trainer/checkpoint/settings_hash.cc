@@ -28,6 +28,7 @@ struct Lines {
   std::string t5;
   std::string causal;
   std::string schedule;
+  std::string norm;
 };
 
 std::string Value(const std::string& text) { return text; }
@@ -64,7 +65,7 @@ std::string_view Word(PackSettings::Evaluation::PerplexityProtocol protocol) {
 // Each of these names every field of its struct: where one comes new, the compiler asks which line it is to be. One that is left out at the
 // value that stands for what was done before keeps older checkpoints valid.
 void Add(const PackSettings::Model& model, Lines& lines) {
-  const auto& [layers, embedding_dim, heads, mlp_dim, dropout, kerple_shared, break_symmetry, sandwich_dim, learned_rows, causal,
+  const auto& [layers, embedding_dim, heads, mlp_dim, dropout, kerple_shared, break_symmetry, sandwich_dim, learned_rows, causal, norm,
                t5_buckets, t5_max_distance, decoder_layers, classes, row_delimiter, count_delimiters, pixel_embedding, kv_heads, rope_theta,
                attention_scale, attention_scale_from, attention_scale_growth, folder, config, tokenizer_sha256, vocabulary] = model;
   // These three are known only once the data sets have been looked at, which have identities of their own.
@@ -74,6 +75,7 @@ void Add(const PackSettings::Model& model, Lines& lines) {
   lines.all += Named("layers", layers, "embedding_dim", embedding_dim, "heads", heads, "mlp_dim", mlp_dim, "dropout", dropout, "kerple_shared",
                      kerple_shared, "break_symmetry", break_symmetry, "sandwich_dim", sandwich_dim, "learned_rows", learned_rows);
   if (causal) lines.causal += Named("causal", causal);
+  if (norm != PackSettings::Model::Norm::kPost) lines.norm += Named("norm", norm);
   // Nothing but the encoding t5 looks at these.
   if (t5_buckets != 32 || t5_max_distance != 128) lines.t5 += Named("t5_buckets", t5_buckets, "t5_max_distance", t5_max_distance);
   lines.data += Named("decoder_layers", decoder_layers, "classes", classes, "row_delimiter", row_delimiter, "count_delimiters",
@@ -155,7 +157,7 @@ std::string SettingsHash(const PackSettings& settings) {
   if (data.empty()) lines.data.clear();
   if (experiment != "llama") lines.llama.clear();
   return Sha256Of(lines.all + lines.data + lines.llama + lines.attention + lines.scale_by_position + lines.passkey + lines.longbench +
-                  lines.protocol + lines.mixture + lines.t5 + lines.causal + lines.schedule);
+                  lines.protocol + lines.mixture + lines.t5 + lines.causal + lines.schedule + lines.norm);
 }
 
 }  // namespace longreach::trainer

@@ -149,6 +149,11 @@ class LanesEngine final : public StepEngine {
     model_.out_w = at("out.w");
     model_.out_b = at("out.b");
     if (const Parameter* table = layout.Find("pos.table")) model_.table = table->offset;
+    model_.pre_norm = settings_.model.norm == PackSettings::Model::Norm::kPre;
+    if (model_.pre_norm) {
+      model_.final_scale = at("final_ln.scale");
+      model_.final_offset = at("final_ln.offset");
+    }
     MakeLayers();
     ListReduced();
   }

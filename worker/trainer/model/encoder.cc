@@ -19,7 +19,7 @@ Tensor Tail(const Tensor& rows, const Feed& feed, int64_t outputs) {
 }  // namespace
 
 Encoder::Encoder(const PackSettings& settings, int input_vocabulary, int output_vocabulary, WithoutHead)
-    : Model(settings, input_vocabulary, output_vocabulary), causal_(IsCausal(settings)) {
+    : Model(settings, input_vocabulary, output_vocabulary), causal_(IsCausal(settings)), pre_norm_(settings.model.norm == PackSettings::Model::Norm::kPre) {
   AddBlocks(settings);
 }
 
@@ -45,6 +45,7 @@ void Encoder::AddBlocks(const PackSettings& settings) {
     layer.norm2 = AddNorm(layout_, place + "ln2", dim_);
     layer_parameters_.push_back(layer);
   }
+  if (pre_norm_) final_norm_ = AddNorm(layout_, "final_ln", dim_);
 }
 
 Tensor Encoder::Hidden(const ParameterSet& parameters, const Feed& feed, int64_t outputs) const {
@@ -68,23 +69,29 @@ Tensor Encoder::Hidden(const ParameterSet& parameters, const Feed& feed, int64_t
                          .head_dim = dim_ / heads_,
                          .queries = feed.tape,
                          .causal = causal_};
-    Tensor q, kv;
+    Tensor q, kv, input = pre_norm_ ? Norm(parameters, layer.norm1, h) : h;
     if (i + 1 == layers_ && outputs < feed.tape) {
       // After the last attention only the outputs are read: nothing else is computed.
-      kv = Linear(h, at::cat({at_index(layer.k), at_index(layer.v)}, -1));
+      kv = Linear(input, at::cat({at_index(layer.k), at_index(layer.v)}, -1));
       h = Tail(h, feed, outputs);
-      q = Linear(h, at_index(layer.q));
+      input = pre_norm_ ? Tail(input, feed, outputs) : h;
+      q = Linear(input, at_index(layer.q));
       shape.queries = outputs;
     } else {
-      kv = Linear(h, at::cat({at_index(layer.q), at_index(layer.k), at_index(layer.v)}, -1));
+      kv = Linear(input, at::cat({at_index(layer.q), at_index(layer.k), at_index(layer.v)}, -1));
     }
     const LayerTerms terms = TermsOf(parameters, feed.terms, i);
     if (feed.on_attention) feed.on_attention(AttentionMaxima(shape, q, kv, terms));
     const Tensor attended = Linear(Attention(shape, q, kv, terms), at_index(layer.o));
-    const Tensor u = Norm(parameters, layer.norm1, AddDropped(h, attended, feed, 1 + 2 * i));
-    h = Norm(parameters, layer.norm2, AddDropped(u, Mlp(parameters, layer.mlp, u), feed, 2 + 2 * i));
+    if (pre_norm_) {
+      h = AddDropped(h, attended, feed, 1 + 2 * i);
+      h = AddDropped(h, Mlp(parameters, layer.mlp, Norm(parameters, layer.norm2, h)), feed, 2 + 2 * i);
+    } else {
+      const Tensor u = Norm(parameters, layer.norm1, AddDropped(h, attended, feed, 1 + 2 * i));
+      h = Norm(parameters, layer.norm2, AddDropped(u, Mlp(parameters, layer.mlp, u), feed, 2 + 2 * i));
+    }
   }
-  return h;
+  return pre_norm_ ? Norm(parameters, final_norm_, h) : h;
 }
 
 Tensor Encoder::Forward(const ParameterSet& parameters, const Feed& feed) const {

@@ -1,6 +1,7 @@
 // A stack of post-norm blocks with no final norm: the encoder of the algorithmic tasks (both directions), and with a causal
 // mask the decoder of language modelling and of algorithmic tasks with model.causal.
 // Source: models/transformer.py of google-deepmind/randomized_positional_encodings; reference section 4.
+// With model.norm "pre" (of algorithmic tasks alone) of pre-norm blocks, h + f(LN(h)), and a norm behind the last: arXiv:2002.04745, figure 1 (b).
 //
 // Shapes as in model.h.
 #pragma once
@@ -46,10 +47,12 @@ class Encoder : public Model {
   void AddBlocks(const PackSettings& settings);
 
   bool causal_;
+  bool pre_norm_;
   int embed_ = -1;
   int out_w_ = -1;
   int out_b_ = -1;
   std::vector<Layer> layer_parameters_;
+  NormParameters final_norm_ = {};  // Of pre-norm blocks.
 };
 
 }  // namespace longreach::trainer

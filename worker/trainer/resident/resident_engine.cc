@@ -300,6 +300,7 @@ std::string WhyNotResident(const PackSettings& settings) {
   const PackSettings::Model& model = settings.model;
   if (settings.experiment != "algorithmic") return Text("experiment ", settings.experiment);
   if (model.causal) return "model.causal true";
+  if (model.norm == PackSettings::Model::Norm::kPre) return "model.norm pre";
   const catalog::Task& task = *catalog::FindTask(settings.task);
   const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary);
   const Encoding& encoding = encoder.encoding();

@@ -106,9 +106,11 @@ TEST_F(StandInGpuTest, ADeviceIsToldOfThatComputes) {
 
 TEST_F(StandInGpuTest, OwnKernelsAreTakenWhereNobodyAsksAndWhatTheyDoNotKnowIsLibtorchsAndSaysSo) {
   std::string said;
-  const auto engine_of = [&](const char* encoding) {
+  const auto engine_of = [&](const char* encoding, PackSettings::Model::Norm norm = PackSettings::Model::Norm::kPost) {
     said.clear();
-    return MakeEngine(Settings(encoding, "reverse_string", 3), {.threads = 1, .cuda = true}, [&](const std::string& line) { said += line; })->Name();
+    PackSettings settings = Settings(encoding, "reverse_string", 3);
+    settings.model.norm = norm;
+    return MakeEngine(settings, {.threads = 1, .cuda = true}, [&](const std::string& line) { said += line; })->Name();
   };
   EXPECT_EQ(engine_of("log_kerple"), "spread-fp16");
   EXPECT_EQ(said, "");
@@ -116,6 +118,8 @@ TEST_F(StandInGpuTest, OwnKernelsAreTakenWhereNobodyAsksAndWhatTheyDoNotKnowIsLi
   EXPECT_EQ(said, "engine libtorch instead of spread-fp16, which does not know encoding relative");
   EXPECT_EQ(engine_of("t5"), "libtorch");
   EXPECT_EQ(said, "engine libtorch instead of spread-fp16, which does not know encoding t5");
+  EXPECT_EQ(engine_of("log_kerple", PackSettings::Model::Norm::kPre), "libtorch");
+  EXPECT_EQ(said, "engine libtorch instead of spread-fp16, which does not know model.norm pre");
 }
 
 TEST_F(StandInGpuTest, ResidentKernelsTrainThereWithTheBitsOfTheHost) {
