@@ -4,7 +4,7 @@
 
 Parameters, tokens and targets are drawn from a fixed seed; logits, loss, gradients and attention come from reference.py. The models have
 two blocks of width 16, and of the 256 logits of a byte every eighth is stored, so that all files together stay below 1 MB.
-Parameters that all encodings have are in MODEL_none alone.
+Parameters that all encodings have are in MODEL_none alone, whatever the norm.
 """
 
 import json
@@ -18,6 +18,7 @@ import torch.nn.functional as F
 import reference
 
 EVERY = 8
+PRE_NORM = ["learned", "log_kerple"]
 RANDOMIZED = [e for e in reference.ENCODINGS if e not in ("none", "shape")]
 TAPE = {"decoder": 7, "encoder_decoder": 8}
 ROWS, COLUMNS = 2, 3  # Eight tokens with their delimiters.
@@ -60,12 +61,12 @@ def draw(encoding, randomized, config, tape, batch, generator):
     return positions, drawn
 
 
-def make(folder, model, encoding, randomized):
+def make(folder, model, encoding, randomized, norm="post"):
     decoder = model == "decoder"
     config = reference.Config(encoding=encoding, layers=2, decoder_layers=1, dim=16, heads=2, mlp=16, vocabulary=256,
-                              classes=256 if decoder else 5, rows=24, sandwich_dim=8, t5_buckets=8, t5_max_distance=16, causal=decoder)
+                              classes=256 if decoder else 5, rows=24, sandwich_dim=8, t5_buckets=8, t5_max_distance=16, causal=decoder, norm=norm)
     # The same for all encodings, then those that this one has.
-    plain = reference.Config(**{**vars(config), "encoding": "none"})
+    plain = reference.Config(**{**vars(config), "encoding": "none", "norm": "post"})
     shared = reference.make_parameters(plain, torch.Generator().manual_seed(7), encoder_decoder=not decoder)
     generator = torch.Generator().manual_seed(1000 * reference.ENCODINGS.index(encoding) + 10 * randomized + decoder)
     parameters = reference.make_parameters(config, generator, encoder_decoder=not decoder) | shared
@@ -105,14 +106,17 @@ def make(folder, model, encoding, randomized):
         if decoder and name == "out.w":
             gradient = gradient[:, ::EVERY]
         tensors["grad/" + name] = gradient
-        if name not in shared or encoding == "none":
+        if name not in shared or (encoding == "none" and norm == "post"):
             tensors["param/" + name] = value
     metadata = {"model": model, "encoding": encoding, "randomized": str(randomized).lower()}
     for key in ("layers", "decoder_layers", "dim", "heads", "mlp", "classes", "rows", "sandwich_dim"):
         metadata[key] = str(getattr(config, key))
     if encoding == "t5":
         metadata |= {"t5_buckets": str(config.t5_buckets), "t5_max_distance": str(config.t5_max_distance)}
-    write(folder / f"{model}_{encoding}{'_randomized' if randomized else ''}.safetensors", metadata, tensors)
+    if norm != "post":
+        metadata["norm"] = norm
+    kind = ("_randomized" if randomized else "") + ("_pre_norm" if norm == "pre" else "")
+    write(folder / f"{model}_{encoding}{kind}.safetensors", metadata, tensors)
 
 
 def main():
@@ -123,6 +127,8 @@ def main():
             make(folder, model, encoding, False)
             if encoding in RANDOMIZED and model == "decoder":
                 make(folder, model, encoding, True)
+    for encoding in PRE_NORM:
+        make(folder, "decoder", encoding, False, "pre")
 
 
 if __name__ == "__main__":

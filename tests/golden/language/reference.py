@@ -28,6 +28,7 @@ class Config:
     t5_buckets: int = 32
     t5_max_distance: int = 128
     causal: bool = True
+    norm: str = "post"          # Or "pre": of the decoder.
 
     @property
     def head_dim(self):
@@ -193,9 +194,14 @@ def stack(config, parameters, tokens, positions, dropout=0.0, masks=None, attend
         masks = make_masks(config, parameters, positions, tokens.shape[1])
     for layer in range(config.layers):
         place = f"layer{layer}."
+        if config.norm == "pre":
+            a = norm(parameters, place + "ln1", h)
+            h = h + drop(self_attention(config, parameters, layer, a, positions, masks, attended))
+            h = h + drop(mlp(parameters, place, norm(parameters, place + "ln2", h)))
+            continue
         u = norm(parameters, place + "ln1", h + drop(self_attention(config, parameters, layer, h, positions, masks, attended)))
         h = norm(parameters, place + "ln2", u + drop(mlp(parameters, place, u)))
-    return h
+    return norm(parameters, "final_ln", h) if config.norm == "pre" else h
 
 
 def decoder(config, parameters, tokens, positions, dropout=0.0, masks=None):
@@ -249,6 +255,8 @@ def make_parameters(config, generator, encoder_decoder=False):
             linear(f"{place}attn.{name}.w", config.dim, config.dim)
         norms(place, ["ln1", "ln2"])
         hidden(place)
+        if layer + 1 == config.layers and config.norm == "pre":
+            norms("", ["final_ln"])
         if config.encoding == "relative":
             linear(place + "attn.rel.w", config.dim, config.dim)
             for name in ("rel_content_bias", "rel_relative_bias"):
