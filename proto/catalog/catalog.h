@@ -59,7 +59,7 @@ enum Positions : unsigned { kConsecutive = 1, kRandomized = 2, kShifted = 4 };
 // What the scheduler and the trainer have to know of an encoding before they make one; a set of bits.
 enum EncodingTraits : unsigned {
   kNoTraits = 0,
-  kOfDistance = 1,  // Signed distances are all it looks at, so randomized ones may be drawn one by one (positions.randomized_by).
+  kOfDistance = 1,  // Distances are all it looks at, so randomized ones may be drawn one by one (positions.randomized_by).
   kTrained = 2,     // It has parameters, which fit into no other encoding.
   kEvenWidth = 4,   // Half of the model's width holds sines and half cosines.
   kEvenHeads = 8,   // It turns pairs within a head.

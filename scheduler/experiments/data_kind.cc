@@ -15,6 +15,7 @@ v1::JobSpec DataDefaults() {
   model.set_layers(8);
   model.set_embedding_dim(256);
   model.set_mlp_dim(1024);
+  model.set_fire_threshold(64);  // A quarter of what a text is trained at, as in FIRE's paper.
   job.mutable_training()->set_steps(1'000'000);
   job.mutable_evaluation()->set_examples(0);
   return job;

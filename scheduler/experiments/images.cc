@@ -26,6 +26,7 @@ v1::JobSpec ImageDefaults() {
   model.set_row_delimiter(true);
   model.set_count_delimiters(true);
   model.set_pixel_embedding("lookup");
+  model.set_fire_threshold(128);  // A quarter of what they are trained at, again.
   v1::Training& training = *job.mutable_training();
   training.set_batch_size(32);
   training.add_lengths(506);

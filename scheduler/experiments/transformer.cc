@@ -55,6 +55,8 @@ void CheckModel(const v1::Model& model, Checks& checks) {
     checks.Refuse(fmt::format("model.t5_max_distance: {} is not above {}, half of model.t5_buckets: those have a distance each\n"
                   "  set a larger one, or fewer buckets", model.t5_max_distance(), model.t5_buckets() / 2));
   }
+  checks.Range("model.fire_width", model.fire_width(), 1, catalog::kMaxWidth);
+  checks.Range("model.fire_threshold", model.fire_threshold(), 1, kMaxSize);
 }
 
 void CheckPositions(const v1::Positions& positions, Checks& checks) {
@@ -132,6 +134,9 @@ v1::JobSpec TransformerDefaults(int max_position) {
   model.set_learned_rows(max_position);
   model.set_t5_buckets(32);
   model.set_t5_max_distance(128);
+  model.set_fire_width(32);
+  model.set_fire_threshold(16);
+  model.set_fire_shared(false);
   v1::Positions& positions = *job.mutable_positions();
   positions.set_max_position(max_position);
   positions.set_randomized_by("distance");
@@ -274,6 +279,11 @@ void CompleteSettings(v1::JobSpec& job, Settings whole) {
   if (encoding != "learned") whole.model.clear_learned_rows();
   if (encoding != "t5") whole.model.clear_t5_buckets();
   if (encoding != "t5") whole.model.clear_t5_max_distance();
+  if (encoding != "fire") {
+    whole.model.clear_fire_width();
+    whole.model.clear_fire_threshold();
+    whole.model.clear_fire_shared();
+  }
   if (!job.randomized() && encoding != "shape") whole.positions.clear_max_position();
   if (!job.randomized() || !Has(encoding, catalog::kOfDistance)) whole.positions.clear_randomized_by();
   if (!job.randomized() || encoding != "relative") whole.positions.clear_relative_as_released();
@@ -328,6 +338,7 @@ int64_t EncodingParameters(const v1::JobSpec& job) {
   const v1::Model& model = job.model();
   const int64_t layers = model.layers(), width = model.embedding_dim(), heads = model.heads(), learned_rows = model.learned_rows();
   const int64_t kerple_sets = model.kerple_shared() ? 1 : layers, t5_buckets = model.t5_buckets();
+  const int64_t fire_sets = model.fire_shared() ? 1 : layers, fire_width = model.fire_width();
 #define X(name, label, positions, traits, trained, revision) \
   if (job.encoding() == #name) return trained;
 #include "proto/catalog/encodings.def"

@@ -52,6 +52,9 @@ absl::StatusOr<PackSettings::Model> ModelOf(const v1::Model& from) {
   }
   LONGREACH_TAKE(to, from, t5_buckets);
   LONGREACH_TAKE(to, from, t5_max_distance);
+  LONGREACH_TAKE(to, from, fire_width);
+  LONGREACH_TAKE(to, from, fire_threshold);
+  LONGREACH_TAKE(to, from, fire_shared);
   LONGREACH_TAKE(to, from, decoder_layers);
   LONGREACH_TAKE(to, from, classes);
   LONGREACH_TAKE(to, from, row_delimiter);

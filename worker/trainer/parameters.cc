@@ -43,6 +43,10 @@ void Initialise(const ParameterLayout& layout, uint32_t seed, std::span<float> m
       case Initial::Kind::kUniform:
         for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(scale * stream.Uniform(i));
         break;
+      case Initial::Kind::kSymmetric:
+        for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(scale * (2 * stream.Uniform(i) - 1));
+        break;
+      case Initial::Kind::kConstant: std::ranges::fill(values, static_cast<float>(scale)); break;
     }
   }
 }

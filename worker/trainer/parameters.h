@@ -12,10 +12,10 @@
 
 namespace longreach::trainer {
 
-// How a parameter is drawn, as Haiku does. `scale`: standard deviation (of the untruncated normal), or upper
-// end.
+// How a parameter is drawn, as Haiku does but for kSymmetric, which is PyTorch's. `scale`: standard deviation (of the untruncated
+// normal), or upper end, below which kUniform begins at 0 and kSymmetric at -scale; of kConstant the number itself.
 struct Initial {
-  enum class Kind { kZeros, kOnes, kTruncatedNormal, kNormal, kUniform } kind = Kind::kZeros;
+  enum class Kind { kZeros, kOnes, kTruncatedNormal, kNormal, kUniform, kSymmetric, kConstant } kind = Kind::kZeros;
   double scale = 0;
 };
 

@@ -43,6 +43,9 @@ struct PackSettings {
     enum class Norm { kPost, kPre } norm = Norm::kPost;
     int t5_buckets = 32;
     int t5_max_distance = 128;
+    int fire_width = 32;
+    int fire_threshold = 16;
+    bool fire_shared = false;
     int decoder_layers = 8;
     int classes = 1000;
     bool row_delimiter = true;

@@ -68,6 +68,8 @@ absl::Status ValidateModel(const PackSettings& settings, const catalog::Encoding
   RETURN_IF_ERROR(InRange("model.learned_rows", model.learned_rows, 1, kMaxRows));
   RETURN_IF_ERROR(InRange("model.t5_buckets", model.t5_buckets, 4, catalog::kMaxWidth));
   RETURN_IF_ERROR(InRange("model.t5_max_distance", model.t5_max_distance, 1, kMaxRows));
+  RETURN_IF_ERROR(InRange("model.fire_width", model.fire_width, 1, catalog::kMaxWidth));
+  RETURN_IF_ERROR(InRange("model.fire_threshold", model.fire_threshold, 1, kMaxRows));
   if (model.embedding_dim % model.heads != 0) {
     return Refuse("model.heads", model.heads,
                   Text("does not divide model.embedding_dim ", model.embedding_dim));

@@ -50,6 +50,8 @@ std::pair<double, double> Support(const Initial& initial) {
     case Initial::Kind::kTruncatedNormal: return {-2 * initial.scale, 2 * initial.scale};
     case Initial::Kind::kNormal: return {-HUGE_VAL, HUGE_VAL};
     case Initial::Kind::kUniform: return {0, initial.scale};
+    case Initial::Kind::kSymmetric: return {-initial.scale, initial.scale};
+    case Initial::Kind::kConstant: return {initial.scale, initial.scale};
   }
   return {0, 0};
 }

@@ -70,6 +70,8 @@ TEST(AlgorithmicTest, RefusesNumbersThatMakeNoSense) {
   EXPECT_EQ(refused([](auto& s) { s.mutable_model()->set_t5_buckets(2); }), "model.t5_buckets: 2 is below 4");
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_t5_max_distance(16); }),
               HasSubstr("model.t5_max_distance: 16 is not above 16, half of model.t5_buckets"));
+  EXPECT_EQ(refused([](auto& s) { s.mutable_model()->set_fire_width(0); }), "model.fire_width: 0 is below 1");
+  EXPECT_EQ(refused([](auto& s) { s.mutable_model()->set_fire_threshold(0); }), "model.fire_threshold: 0 is below 1");
   EXPECT_EQ(refused([](auto& s) { s.mutable_evaluation()->set_examples(0); }), "evaluation.examples: 0 is below 1");
   EXPECT_THAT(refused([](auto& s) {
                 for (int length = 1; length <= 1001; ++length) s.mutable_evaluation()->add_lengths(length);
@@ -154,6 +156,9 @@ TEST(AlgorithmicTest, AJobIsCompleteAndHoldsNothingThatItDoesNotUse) {
   EXPECT_FALSE(rope.model().has_sandwich_dim());
   EXPECT_FALSE(rope.model().has_t5_buckets());
   EXPECT_FALSE(rope.model().has_t5_max_distance());
+  EXPECT_FALSE(rope.model().has_fire_width());
+  EXPECT_FALSE(rope.model().has_fire_threshold());
+  EXPECT_FALSE(rope.model().has_fire_shared());
   EXPECT_FALSE(rope.positions().has_max_position());
 
   const v1::JobSpec kerple = Expansion::Of(WithEncoding("log_kerple:randomized"))->At(0).spec;
@@ -167,6 +172,12 @@ TEST(AlgorithmicTest, AJobIsCompleteAndHoldsNothingThatItDoesNotUse) {
   EXPECT_EQ(t5.model().t5_buckets(), 32);
   EXPECT_EQ(t5.model().t5_max_distance(), 128);
   EXPECT_FALSE(t5.model().has_kerple_shared());
+
+  const v1::JobSpec fire = Expansion::Of(WithEncoding("fire"))->At(0).spec;
+  EXPECT_EQ(fire.model().fire_width(), 32);
+  EXPECT_EQ(fire.model().fire_threshold(), 16);
+  EXPECT_TRUE(fire.model().has_fire_shared());
+  EXPECT_FALSE(fire.model().has_t5_buckets());
 }
 
 TEST(AlgorithmicTest, ADecoderIsAnotherJobAndAnEncoderTheOneItWas) {
@@ -235,6 +246,9 @@ TEST(AlgorithmicTest, SettingsThatAJobDoesNotUseMakeNoOtherJob) {
   sweep.mutable_model()->set_sandwich_dim(64);
   sweep.mutable_model()->set_t5_buckets(64);
   sweep.mutable_model()->set_t5_max_distance(64);
+  sweep.mutable_model()->set_fire_width(64);
+  sweep.mutable_model()->set_fire_threshold(64);
+  sweep.mutable_model()->set_fire_shared(true);
   sweep.mutable_model()->set_kerple_shared(true);
   sweep.mutable_positions()->set_max_position(4096);
   sweep.mutable_positions()->set_randomized_by("position");
@@ -281,6 +295,7 @@ TEST(AlgorithmicTest, CostsAreThoseOfTheReference) {
   EXPECT_DOUBLE_EQ(parameters("log_kerple"), 248'962 + 80);
   EXPECT_DOUBLE_EQ(parameters("learned"), 248'962 + 64 * 2048);
   EXPECT_DOUBLE_EQ(parameters("t5"), 248'962 + 32 * 8);
+  EXPECT_DOUBLE_EQ(parameters("fire"), 248'962 + 5 * (2 + 2 * 32 + 32 * 8));
 }
 
 TEST(AlgorithmicTest, EveryTaskAndEncodingOfTheCatalogExpands) {

@@ -52,6 +52,16 @@ TEST(DataKindsTest, AJobHasThePapersSettings) {
   EXPECT_TRUE(images.model().count_delimiters());
 }
 
+TEST(DataKindsTest, FiresThresholdIsAQuarterOfWhatIsTrained) {
+  v1::SweepSpec words = Language({"fire"}), images = Images();
+  images.mutable_axes()->set_encoding(0, "fire");
+  EXPECT_EQ(JobOf(words).model().fire_threshold(), 64);
+  EXPECT_EQ(JobOf(images).model().fire_threshold(), 128);
+  // Another one is another job, as the algorithmic tasks' own.
+  words.mutable_model()->set_fire_threshold(16);
+  EXPECT_NE(Expansion::Of(words)->At(0).id, Expansion::Of(Language({"fire"}))->At(0).id);
+}
+
 TEST(DataKindsTest, OtherDataUnderTheSameTaskIsAnotherJob) {
   v1::SweepSpec other = Language();
   other.set_data("headers");

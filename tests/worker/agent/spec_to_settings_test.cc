@@ -34,7 +34,8 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   const absl::StatusOr<trainer::PackSettings> settings = SettingsOf(SpecOf(R"pb(
     experiment: "images" task: "imagenet" data: "photographs" encoding: "log_kerple" randomized: true
     model { layers: 2 embedding_dim: 16 heads: 4 mlp_dim: 32 dropout: 0.25 kerple_shared: true break_symmetry: true
-            sandwich_dim: 24 learned_rows: 99 causal: true norm: "pre" t5_buckets: 12 t5_max_distance: 55 decoder_layers: 3 classes: 7 row_delimiter: false count_delimiters: false
+            sandwich_dim: 24 learned_rows: 99 causal: true norm: "pre" t5_buckets: 12 t5_max_distance: 55
+            fire_width: 20 fire_threshold: 33 fire_shared: true decoder_layers: 3 classes: 7 row_delimiter: false count_delimiters: false
             pixel_embedding: "linear" kv_heads: 2 rope_theta: 500 attention_scale: 1.5 folder: "tinyllama"
             attention_scale_from: 2048 attention_scale_growth: 0.3 }
     positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero"
@@ -67,6 +68,9 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->model.norm, trainer::PackSettings::Model::Norm::kPre);
   EXPECT_EQ(settings->model.t5_buckets, 12);
   EXPECT_EQ(settings->model.t5_max_distance, 55);
+  EXPECT_EQ(settings->model.fire_width, 20);
+  EXPECT_EQ(settings->model.fire_threshold, 33);
+  EXPECT_TRUE(settings->model.fire_shared);
   EXPECT_EQ(settings->model.decoder_layers, 3);
   EXPECT_EQ(settings->model.classes, 7);
   EXPECT_FALSE(settings->model.row_delimiter);

@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"relative", true, "binary_addition"}, Case{"rope", true, "odds_first"},
                     Case{"sandwich", true, "compute_sqrt"}, Case{"shape", false, "duplicate_string"},
                     Case{"sin_cos", true, "solve_equation"}, Case{"t5", true, "missing_duplicate_string"},
-                    Case{"log_kerple", true, "reverse_string", true}, Case{"rope", false, "bucket_sort", true}),
+                    Case{"fire", true, "duplicate_string"}, Case{"log_kerple", true, "reverse_string", true}, Case{"rope", false, "bucket_sort", true}),
     [](const auto& variant) { return variant.param.encoding + (variant.param.pre_norm ? "_pre_norm" : ""); });
 
 class LossCurveTest : public PackTest {};

@@ -11,7 +11,7 @@ namespace {
 
 TEST_F(DataTest, EveryEncodingIsTheSameInAPackOnAnyThreadsAndResumed) {
   const std::vector<std::string> plain = {"none", "sin_cos", "alibi",        "relative",   "rope",
-                                          "learned", "power_kerple", "log_kerple", "sandwich", "shape", "t5"};
+                                          "learned", "power_kerple", "log_kerple", "sandwich", "shape", "t5", "fire"};
   for (const std::string experiment : {"language", "images"}) {
     for (const std::string& encoding : plain) {
       for (const bool randomized : {false, true}) {

@@ -201,7 +201,8 @@ TEST_F(LanesTest, LeavesWhatItDoesNotKnowToLibtorchAndSaysSo) {
   PackSettings odd_width = FullSettings({"relative"}, "even_pairs");
   odd_width.model.embedding_dim = 24;
   odd_width.model.heads = 3;
-  for (const PackSettings& settings : {wide_heads, odd_width}) {
+  const PackSettings by_pair = FullSettings({"fire"}, "even_pairs");
+  for (const PackSettings& settings : {wide_heads, odd_width, by_pair}) {
     std::vector<std::string> lines;
 
     const std::unique_ptr<StepEngine> engine =

@@ -12,7 +12,7 @@
 namespace longreach::trainer {
 namespace {
 
-// Nothing but the prompts and what is for T5 is as it is by default, and everything is there that is left out of the hash where it is not.
+// Nothing but the prompts and what is for T5 and FIRE is as it is by default, and everything is there that is left out of the hash where it is not.
 PackSettings AllSet() {
   PackSettings s;
   s.experiment = "llama";
@@ -102,6 +102,18 @@ TEST(SettingsHashTest, NamesTheLearningRatesScheduleWhereItIsNotTheKindsOwn) {
   expect_another("to a smaller share");
 }
 
+TEST(SettingsHashTest, NamesWhatIsForFireWhereItIsNotTheUsual) {
+  PackSettings settings;
+  settings.encoding = "fire";
+  EXPECT_EQ(SettingsHash(settings), "7a0ce6b7a55a250901af4b6b478fab3f0d7d7e7bc3332767101b6b8976bf5750");
+  settings.model.fire_width = 16;
+  EXPECT_EQ(SettingsHash(settings), "31644866b9094d02249c0bb612ee9718d4556e68bacf3c758906d7b9c2afc131");
+  settings.model = {.fire_threshold = 64};
+  EXPECT_EQ(SettingsHash(settings), "fb365d26eaa719dc14af45f155ab45c3bc3b705612ab4a603e0c79cd2f35d75b");
+  settings.model = {.fire_shared = true};
+  EXPECT_EQ(SettingsHash(settings), "2ef7812cad35513ee2a29630e047dbac9d8d807292d122e3c6f5b50e72294cef");
+}
+
 // That each field has a line the compiler asks; that its value is in the line it does not.
 TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
   using S = PackSettings;
@@ -124,6 +136,9 @@ TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
       {"norm", [](S& s) { s.model.norm = S::Model::Norm::kPre; }},
       {"t5_buckets", [](S& s) { ++s.model.t5_buckets; }},
       {"t5_max_distance", [](S& s) { ++s.model.t5_max_distance; }},
+      {"fire_width", [](S& s) { ++s.model.fire_width; }},
+      {"fire_threshold", [](S& s) { ++s.model.fire_threshold; }},
+      {"fire_shared", [](S& s) { s.model.fire_shared = true; }},
       {"decoder_layers", [](S& s) { ++s.model.decoder_layers; }},
       {"classes", [](S& s) { ++s.model.classes; }},
       {"row_delimiter", [](S& s) { s.model.row_delimiter = true; }},

@@ -75,6 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"T5Buckets", [](PackRequest& r) { r.settings.model.t5_buckets = 33; }, "model.t5_buckets", "33"},
         Refused{"T5FewBuckets", [](PackRequest& r) { r.settings.model.t5_buckets = 2; }, "model.t5_buckets", "2"},
         Refused{"T5MaxDistance", [](PackRequest& r) { r.settings.model.t5_max_distance = 16; }, "model.t5_max_distance", "16"},
+        Refused{"FireWidth", [](PackRequest& r) { r.settings.model.fire_width = 0; }, "model.fire_width", "0"},
+        Refused{"FireThreshold", [](PackRequest& r) { r.settings.model.fire_threshold = -3; }, "model.fire_threshold", "-3"},
         Refused{"ClipNorm", [](PackRequest& r) { r.settings.training.clip_norm = 0; }, "training.clip_norm",
                 "0"},
         Refused{"WarmUp", [](PackRequest& r) { r.settings.training.warmup_steps = 12; }, "training.warmup_steps", "12"},

@@ -26,6 +26,7 @@ struct Lines {
   std::string protocol;
   std::string mixture;
   std::string t5;
+  std::string fire;
   std::string causal;
   std::string schedule;
   std::string norm;
@@ -66,8 +67,8 @@ std::string_view Word(PackSettings::Evaluation::PerplexityProtocol protocol) {
 // value that stands for what was done before keeps older checkpoints valid.
 void Add(const PackSettings::Model& model, Lines& lines) {
   const auto& [layers, embedding_dim, heads, mlp_dim, dropout, kerple_shared, break_symmetry, sandwich_dim, learned_rows, causal, norm,
-               t5_buckets, t5_max_distance, decoder_layers, classes, row_delimiter, count_delimiters, pixel_embedding, kv_heads, rope_theta,
-               attention_scale, attention_scale_from, attention_scale_growth, folder, config, tokenizer_sha256, vocabulary] = model;
+               t5_buckets, t5_max_distance, fire_width, fire_threshold, fire_shared, decoder_layers, classes, row_delimiter, count_delimiters,
+               pixel_embedding, kv_heads, rope_theta, attention_scale, attention_scale_from, attention_scale_growth, folder, config, tokenizer_sha256, vocabulary] = model;
   // These three are known only once the data sets have been looked at, which have identities of their own.
   static_cast<void>(config);
   static_cast<void>(tokenizer_sha256);
@@ -78,6 +79,10 @@ void Add(const PackSettings::Model& model, Lines& lines) {
   if (norm != PackSettings::Model::Norm::kPost) lines.norm += Named("norm", norm);
   // Nothing but the encoding t5 looks at these.
   if (t5_buckets != 32 || t5_max_distance != 128) lines.t5 += Named("t5_buckets", t5_buckets, "t5_max_distance", t5_max_distance);
+  // And at these nothing but fire.
+  if (fire_width != 32 || fire_threshold != 16 || fire_shared) {
+    lines.fire += Named("fire_width", fire_width, "fire_threshold", fire_threshold, "fire_shared", fire_shared);
+  }
   lines.data += Named("decoder_layers", decoder_layers, "classes", classes, "row_delimiter", row_delimiter, "count_delimiters",
                       count_delimiters, "pixel_embedding", pixel_embedding);
   if (!folder.empty()) lines.llama += Named("folder", folder);
@@ -157,7 +162,7 @@ std::string SettingsHash(const PackSettings& settings) {
   if (data.empty()) lines.data.clear();
   if (experiment != "llama") lines.llama.clear();
   return Sha256Of(lines.all + lines.data + lines.llama + lines.attention + lines.scale_by_position + lines.passkey + lines.longbench +
-                  lines.protocol + lines.mixture + lines.t5 + lines.causal + lines.schedule + lines.norm);
+                  lines.protocol + lines.mixture + lines.t5 + lines.fire + lines.causal + lines.schedule + lines.norm);
 }
 
 }  // namespace longreach::trainer

@@ -1,5 +1,5 @@
 // What a positional encoding is to the model: an addition to the embedding, a rotation of queries and keys,
-// or a bias on attention logits as a table over signed distances.
+// or a bias on attention logits, as a table over signed distances or pair by pair.
 //
 // Shapes: E member of the pack, B sequence, T position, H head, K features per head, D = H K, R signed
 // distances.
@@ -24,6 +24,9 @@ struct EncodingConfig {
   int sandwich_dim = 0;
   int t5_buckets = 0;
   int t5_max_distance = 0;
+  int fire_width = 0;
+  int fire_threshold = 0;
+  bool fire_shared = false;
   bool kerple_shared = false;
   bool break_symmetry = false;
   bool relative_as_released = false;
@@ -66,6 +69,13 @@ class Encoding {
   // engines without autograd, on a CPU and without pack axis. Goes with TrainsWithoutAutograd().
   virtual void AddBiasGradient(const Distances&, const ParameterSet& /*parameters*/, int /*layer*/,
                                const Tensor& /*table_gradient*/, const ParameterSet& /*gradients*/) const {}
+  // kDistances: a bias that no table over distances has, since it depends on where the query is, too. How many numbers of each pair are
+  // there at a time while it is made; 0: there is none.
+  virtual int64_t NumbersOfPair() const { return 0; }
+  // Of consecutive queries with the first keys: [H, queries, keys] or [E, H, queries, keys]; added as a table's. What it says of keys
+  // that a causal model's query does not see is read by nobody.
+  virtual Tensor PairBias(const Distances&, const ParameterSet&, int /*layer*/, int64_t /*first_query*/, int64_t /*queries*/,
+                          int64_t /*keys*/) const { return {}; }
   // kDistances: Transformer-XL's term, inside of the 1/sqrt(K) factor. Whether there is one.
   virtual bool AddsContent() const { return false; }
   virtual ContentTerm Content(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }

@@ -106,9 +106,10 @@ AttentionProblem MakeProblem(const AttentionShape& shape, const LayerTerms& term
   }
   if (IsThere(table)) {
     problem.table = table.const_data_ptr<float>();
-    problem.entries = table.size(-1);
+    problem.by_pair = table.dim() == 3;
+    problem.entries = table.numel() / shape.heads;
   }
-  if (problem.entries == 0) return problem;
+  if (problem.entries == 0 || problem.by_pair) return problem;
   if (!terms.distances->toeplitz()) {
     problem.places = terms.distances->positions().data();
     problem.center = terms.distances->center();
@@ -129,7 +130,7 @@ AttentionInput MakeInput(const AttentionShape& shape, const Tensor& q, const Ten
 // One node of the graph for all of a unit's attention on the CPU.
 class CpuAttention : public torch::autograd::Function<CpuAttention> {
  public:
-  // All contiguous, or Absent(). `terms` and its distances outlive the graph (a step).
+  // All contiguous, or Absent(). `terms` and its distances outlive the graph (a step). table: [H, R], or [H, queries, T] of pairs.
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& q, const Tensor& kv,
                         const Tensor& table, const Tensor& content_bias, const Tensor& relative_bias,
                         const Tensor& relative_keys, AttentionShape shape, const LayerTerms* terms) {
@@ -208,8 +209,10 @@ Heads LoadHeads(const AttentionShape& shape, const Tensor& q, const Tensor& kv, 
   return heads;
 }
 
-int64_t QueriesAtATime(const AttentionShape& shape, const Heads& heads) {
-  return std::clamp<int64_t>(LogitsAtATime(heads.queries.device()) / (heads.queries.size(0) * shape.heads * shape.tape), 1, shape.queries);
+int64_t QueriesAtATime(const AttentionShape& shape, const Heads& heads, const LayerTerms& terms) {
+  const int64_t sequences = heads.queries.size(0), members = sequences / shape.batch;
+  const int64_t of_a_pair = std::max(sequences * shape.heads, members * terms.numbers_of_pair);
+  return std::clamp<int64_t>(LogitsAtATime(heads.queries.device()) / (of_a_pair * shape.tape), 1, shape.queries);
 }
 
 // Of the first `count` keys or values.
@@ -259,16 +262,22 @@ Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTer
   if (terms.bias_table.defined()) {
     logits = logits + LookUp(terms.bias_table, *terms.distances, first_query, count, tape);
   }
+  if (terms.pair_bias) {
+    const Tensor bias = terms.pair_bias(first_query, count, tape);
+    logits = logits + (bias.dim() == 4 ? bias.unsqueeze(1) : bias);
+  }
   return logits.view({members * batch, heads, count, tape});
 }
 
 Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv, const LayerTerms& terms) {
   const int64_t width = shape.heads * shape.head_dim;
-  // One member alone on the CPU: by our own loops.
-  if (kv.dim() == 2 && kv.is_cpu() && kv.scalar_type() == at::kFloat) {
+  // One member alone on the CPU: by our own loops. These have the biases of all pairs there at a time, which of a long tape without a
+  // gradient are too many.
+  const bool in_blocks = terms.pair_bias && !at::GradMode::is_enabled();
+  if (kv.dim() == 2 && kv.is_cpu() && kv.scalar_type() == at::kFloat && !in_blocks) {
     const auto dense = [](const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : Absent(); };
     LayerTerms all = terms;
-    all.bias_table = dense(terms.bias_table);
+    all.bias_table = dense(terms.pair_bias ? terms.pair_bias(shape.tape - shape.queries, shape.queries, shape.tape) : terms.bias_table);
     all.content = {.content_bias = dense(terms.content.content_bias),
                    .relative_bias = dense(terms.content.relative_bias),
                    .keys = dense(terms.content.keys)};
@@ -282,7 +291,7 @@ Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv,
     return out;
   }
   const Heads heads = LoadHeads(shape, q, kv, terms);
-  const int64_t block = at::GradMode::is_enabled() ? shape.queries : QueriesAtATime(shape, heads);
+  const int64_t block = at::GradMode::is_enabled() ? shape.queries : QueriesAtATime(shape, heads, terms);
   std::vector<Tensor> blocks;
   for (int64_t first = 0; first < shape.queries; first += block) {
     const Tensor probabilities = Probabilities(shape, heads, terms, first, std::min(block, shape.queries - first));
@@ -299,7 +308,7 @@ Tensor AttentionMaxima(const AttentionShape& shape, const Tensor& q, const Tenso
   const torch::NoGradGuard no_grad;
   const Heads heads = LoadHeads(shape, q, kv, terms);
   Tensor maxima = at::zeros({shape.queries, shape.tape}, kv.options());
-  const int64_t block = QueriesAtATime(shape, heads);
+  const int64_t block = QueriesAtATime(shape, heads, terms);
   for (int64_t first = 0; first < shape.queries; first += block) {
     const int64_t count = std::min(block, shape.queries - first);
     const Tensor probabilities = Probabilities(shape, heads, terms, first, count);

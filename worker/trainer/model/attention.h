@@ -5,6 +5,8 @@
 // without pack axis belongs to one member alone. Rows are sequence by sequence: [B T, D].
 #pragma once
 
+#include <functional>
+
 #include "worker/trainer/encodings/encoding.h"
 
 namespace longreach::trainer {
@@ -15,6 +17,9 @@ struct LayerTerms {
   Tensor bias_table;                     // [H, R] or [E, H, R].
   ContentTerm content;
   const Distances* distances = nullptr;  // Of bias_table and content.
+  // Instead of a table: Encoding::PairBias() and NumbersOfPair() of this layer.
+  std::function<Tensor(int64_t first_query, int64_t queries, int64_t keys)> pair_bias = nullptr;
+  int64_t numbers_of_pair = 0;
 };
 
 struct AttentionShape {

@@ -182,7 +182,10 @@ struct Core {
   }
 
   LONGREACH_INLINE void AddBias(const float* table, int64_t query, float* row, int64_t keys) const {
-    if (problem.places == nullptr) {
+    if (problem.by_pair) {
+      const float* bias = table + (query - first_query) * problem.tape;
+      for (int64_t s = 0; s < keys; ++s) row[s] += bias[s];
+    } else if (problem.places == nullptr) {
       const float* bias = table + problem.tape - 1 - query;
       for (int64_t s = 0; s < keys; ++s) row[s] += bias[s];
     } else {
@@ -192,7 +195,10 @@ struct Core {
   }
 
   LONGREACH_INLINE void AddToTable(const float* row, int64_t query, float* table, int64_t keys) const {
-    if (problem.places == nullptr) {
+    if (problem.by_pair) {
+      float* bias = table + (query - first_query) * problem.tape;
+      for (int64_t s = 0; s < keys; ++s) bias[s] += row[s];
+    } else if (problem.places == nullptr) {
       float* bias = table + problem.tape - 1 - query;
       for (int64_t s = 0; s < keys; ++s) bias[s] += row[s];
     } else {

@@ -22,12 +22,13 @@ struct AttentionProblem {
   const float* rotation = nullptr;  // [2, T, K/2] or none.
   const float* table = nullptr;     // [H, entries] or none.
   int64_t entries = 0;
+  bool by_pair = false;             // The table has an entry for each (query, key): [H, queries, T].
   // Transformer-XL, all three or none: u [H, K], v [H, K] and r [entries, H K]; logits get (q + u) k + (q +
   // v) r.
   const float* content_bias = nullptr;
   const float* relative_bias = nullptr;
   const float* relative_keys = nullptr;
-  // Entry of (query, key): key - query + T - 1, or places[key] - places[query] + center.
+  // Otherwise the entry of (query, key) is key - query + T - 1, or places[key] - places[query] + center.
   const int64_t* places = nullptr;
   int64_t center = 0;
 };
@@ -46,7 +47,7 @@ struct AttentionGradient {
   float* v = nullptr;
   int64_t q_stride = 0;
   int64_t kv_stride = 0;
-  float* table = nullptr;  // [H, entries], added to. None where the table is not trained.
+  float* table = nullptr;  // As the problem's, added to. None where the table is not trained.
   // Added to; all three or none.
   float* content_bias = nullptr;
   float* relative_bias = nullptr;

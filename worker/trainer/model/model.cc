@@ -27,6 +27,9 @@ EncodingConfig ConfigOf(const PackSettings& settings) {
           .sandwich_dim = settings.model.sandwich_dim,
           .t5_buckets = settings.model.t5_buckets,
           .t5_max_distance = settings.model.t5_max_distance,
+          .fire_width = settings.model.fire_width,
+          .fire_threshold = settings.model.fire_threshold,
+          .fire_shared = settings.model.fire_shared,
           .kerple_shared = settings.model.kerple_shared,
           .break_symmetry = settings.model.break_symmetry,
           .relative_as_released = settings.positions.relative_as_released && settings.randomized &&
@@ -100,7 +103,12 @@ LayerTerms Model::TermsOf(const ParameterSet& parameters, const PassTerms& terms
   if (!terms.rotation.empty()) result.rotation = terms.rotation[l];
   if (terms.positions == nullptr || terms.positions->distances.empty()) return result;
   result.distances = &terms.positions->distances[l];
-  if (encoding_->Trained()) {
+  if (encoding_->NumbersOfPair() > 0) {
+    result.numbers_of_pair = encoding_->NumbersOfPair();
+    result.pair_bias = [this, &parameters, distances = result.distances, layer](int64_t first_query, int64_t queries, int64_t keys) {
+      return encoding_->PairBias(*distances, parameters, layer, first_query, queries, keys);
+    };
+  } else if (encoding_->Trained()) {
     result.bias_table = encoding_->BiasTable(*result.distances, parameters, layer);
     result.content = encoding_->Content(*result.distances, parameters, layer);
   } else {

@@ -67,7 +67,7 @@ class OnGpu : public Fixture {
 using AlgorithmicGpuTest = OnGpu<PackTest>;
 
 TEST_F(AlgorithmicGpuTest, EveryEncodingIsTrainedAndTestedThere) {
-  for (const char* const encoding : {"none", "sin_cos", "learned", "shape", "rope", "relative", "alibi", "sandwich", "power_kerple", "log_kerple", "t5"}) {
+  for (const char* const encoding : {"none", "sin_cos", "learned", "shape", "rope", "relative", "alibi", "sandwich", "power_kerple", "log_kerple", "t5", "fire"}) {
     for (const bool randomized : {false, true}) {
       if (randomized && (std::string(encoding) == "none" || std::string(encoding) == "shape")) continue;
       const std::string name = std::string(encoding) + (randomized ? "_randomized" : "");

@@ -17,7 +17,7 @@ using LibtorchGpuTest = GpuTest;
 // was 1.7e-3, by hidden features next to zero.
 TEST_F(LibtorchGpuTest, LibtorchComputesThereWhatItComputesHere) {
   std::vector<PackSettings> all;
-  for (const char* encoding : {"none", "sin_cos", "learned", "shape", "rope", "relative", "alibi", "sandwich", "power_kerple", "log_kerple", "t5"}) {
+  for (const char* encoding : {"none", "sin_cos", "learned", "shape", "rope", "relative", "alibi", "sandwich", "power_kerple", "log_kerple", "t5", "fire"}) {
     all.push_back(Settings(encoding, "reverse_string", 20));
   }
   for (const char* encoding : {"learned", "log_kerple"}) {
@@ -45,8 +45,9 @@ TEST_F(LibtorchGpuTest, LibtorchTrainsThereWithTheSameBitsAgain) {
     return settings;
   };
   const PackSettings relative = Settings("relative", "reverse_string", 20), kerple = Settings("log_kerple", "reverse_string", 20);
-  const PackSettings t5 = Settings("t5", "reverse_string", 20);
-  for (const PackSettings& settings : {relative, kerple, t5, randomized_by_position(relative), randomized_by_position(kerple), randomized_by_position(t5)}) {
+  const PackSettings t5 = Settings("t5", "reverse_string", 20), fire = Settings("fire", "reverse_string", 20);
+  for (const PackSettings& settings : {relative, kerple, t5, fire, randomized_by_position(relative), randomized_by_position(kerple),
+                                       randomized_by_position(t5), randomized_by_position(fire)}) {
     SCOPED_TRACE(Text(settings.encoding, settings.randomized ? " by position" : ""));
     const auto train = [&] {
       const std::unique_ptr<StepEngine> engine = OnGpu(settings, "libtorch");

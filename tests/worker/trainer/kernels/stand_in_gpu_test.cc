@@ -118,6 +118,8 @@ TEST_F(StandInGpuTest, OwnKernelsAreTakenWhereNobodyAsksAndWhatTheyDoNotKnowIsLi
   EXPECT_EQ(said, "engine libtorch instead of spread-fp16, which does not know encoding relative");
   EXPECT_EQ(engine_of("t5"), "libtorch");
   EXPECT_EQ(said, "engine libtorch instead of spread-fp16, which does not know encoding t5");
+  EXPECT_EQ(engine_of("fire"), "libtorch");
+  EXPECT_EQ(said, "engine libtorch instead of spread-fp16, which does not know encoding fire");
   EXPECT_EQ(engine_of("log_kerple", PackSettings::Model::Norm::kPre), "libtorch");
   EXPECT_EQ(said, "engine libtorch instead of spread-fp16, which does not know model.norm pre");
 }

@@ -354,6 +354,7 @@ TEST(ResidentEngineTest, SaysWhatItLeavesToLibtorch) {
   EXPECT_EQ(why_not(Settings({"relative"})), "encoding relative");
   EXPECT_EQ(why_not(Settings({"learned"})), "encoding learned");
   EXPECT_EQ(why_not(Settings({"t5"})), "encoding t5");
+  EXPECT_EQ(why_not(Settings({"fire"})), "encoding fire");
   EXPECT_THAT(why_not(Settings({"none"}, "duplicate_string", 50)), ::testing::HasSubstr("a tape of 150 tokens"));
   PackSettings by_position = Settings({"alibi", true});
   by_position.positions.randomized_by = PackSettings::Positions::RandomizedBy::kPosition;
