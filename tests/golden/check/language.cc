@@ -54,6 +54,11 @@ PackSettings SettingsOf(const SafetensorsFile& file, bool decoder) {
     model.t5_buckets = number("t5_buckets");
     model.t5_max_distance = number("t5_max_distance");
   }
+  if (settings.encoding == "fire") {
+    model.fire_width = number("fire_width");
+    model.fire_threshold = number("fire_threshold");
+    model.fire_shared = file.Metadata("fire_shared") == "true";
+  }
   model.dropout = 0;
   settings.positions.max_position = number("rows");
   settings.training.lengths = {8};  // Of either kind: 8 bytes, or 2 x (3 + 1) pixels.

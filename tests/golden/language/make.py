@@ -64,7 +64,8 @@ def draw(encoding, randomized, config, tape, batch, generator):
 def make(folder, model, encoding, randomized, norm="post"):
     decoder = model == "decoder"
     config = reference.Config(encoding=encoding, layers=2, decoder_layers=1, dim=16, heads=2, mlp=16, vocabulary=256,
-                              classes=256 if decoder else 5, rows=24, sandwich_dim=8, t5_buckets=8, t5_max_distance=16, causal=decoder, norm=norm)
+                              classes=256 if decoder else 5, rows=24, sandwich_dim=8, t5_buckets=8, t5_max_distance=16, fire_width=6, fire_threshold=3,
+                              fire_shared=not decoder, causal=decoder, norm=norm)
     # The same for all encodings, then those that this one has.
     plain = reference.Config(**{**vars(config), "encoding": "none", "norm": "post"})
     shared = reference.make_parameters(plain, torch.Generator().manual_seed(7), encoder_decoder=not decoder)
@@ -113,6 +114,9 @@ def make(folder, model, encoding, randomized, norm="post"):
         metadata[key] = str(getattr(config, key))
     if encoding == "t5":
         metadata |= {"t5_buckets": str(config.t5_buckets), "t5_max_distance": str(config.t5_max_distance)}
+    if encoding == "fire":
+        metadata |= {"fire_width": str(config.fire_width), "fire_threshold": str(config.fire_threshold),
+                     "fire_shared": str(config.fire_shared).lower()}
     if norm != "post":
         metadata["norm"] = norm
     kind = ("_randomized" if randomized else "") + ("_pre_norm" if norm == "pre" else "")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 
-ENCODINGS = ["none", "sin_cos", "alibi", "relative", "rope", "learned", "power_kerple", "log_kerple", "sandwich", "shape", "t5"]
+ENCODINGS = ["none", "sin_cos", "alibi", "relative", "rope", "learned", "power_kerple", "log_kerple", "sandwich", "shape", "t5", "fire"]
 
 
 @dataclass
@@ -27,6 +27,9 @@ class Config:
     sandwich_dim: int = 128
     t5_buckets: int = 32
     t5_max_distance: int = 128
+    fire_width: int = 32
+    fire_threshold: int = 16
+    fire_shared: bool = False
     causal: bool = True
     norm: str = "post"          # Or "pre": of the decoder.
 
@@ -70,6 +73,18 @@ def t5_bucket(config, d):
     return torch.where(size < small, size.to(torch.int64), large) + (of_a_side * (d > 0) if not config.causal else 0)
 
 
+def fire_bias(config, parameters, layer, distance):
+    """[H, T, T]: a network's of how far a key is, as a share of how far it could be; distance: [T], of the first token to all."""
+    place = "attn.fire_" if config.fire_shared else f"layer{layer}.attn.fire_"
+    c, multiplier = parameters[place + "c"], parameters[place + "m"]
+    position = distance.to(torch.float32)
+    limit = torch.abs(multiplier * config.fire_threshold)
+    farthest = torch.maximum(position, limit.expand(len(position)))[:, None]
+    share = torch.log(torch.abs(c * signed(distance)) + 1) / (torch.log(torch.abs(c * farthest) + 1) + 1e-6)
+    hidden = F.relu(F.linear(share[..., None], parameters[place + "1.w"][:, None], parameters[place + "1.b"]))
+    return (hidden @ parameters[place + "2.w"]).permute(2, 0, 1)
+
+
 def bias(config, parameters, layer, distance):
     """[H, T, T], or None."""
     d = signed(distance).to(torch.float32)
@@ -83,6 +98,8 @@ def bias(config, parameters, layer, distance):
         return (terms.sum(-1) / (8.0 * (heads.to(torch.float64) + 1) / config.heads)).to(torch.float32)
     if config.encoding == "t5":
         return parameters["attn.t5_bias"][:, t5_bucket(config, d.clamp(max=0) if config.causal else d)]
+    if config.encoding == "fire":
+        return fire_bias(config, parameters, layer, distance)
     if config.encoding in ("log_kerple", "power_kerple"):
         kind = config.encoding.removesuffix("_kerple")
         a = parameters[f"layer{layer}.attn.kerple_{kind}_a"][:, None, None]
@@ -267,6 +284,15 @@ def make_parameters(config, generator, encoder_decoder=False):
             parameters[f"{place}attn.kerple_{kind}_p"] = 2 * torch.rand(config.heads, generator=generator).clamp(0.01, 0.99)
     if config.encoding == "t5":
         parameters["attn.t5_bias"] = torch.randn((config.heads, config.t5_buckets), generator=generator) * config.dim ** -0.5
+    if config.encoding == "fire":
+        def symmetric(name, shape, most):
+            parameters[name] = most * (2 * torch.rand(shape, generator=generator) - 1)
+
+        for place in ["attn.fire_"] if config.fire_shared else [f"layer{layer}.attn.fire_" for layer in range(config.layers)]:
+            parameters[place + "c"], parameters[place + "m"] = torch.full((1,), 0.1), torch.ones(1)
+            symmetric(place + "1.w", (config.fire_width,), 1)
+            symmetric(place + "1.b", (config.fire_width,), 1)
+            symmetric(place + "2.w", (config.fire_width, config.heads), config.fire_width ** -0.5)
     if config.encoding == "learned":
         normal("pos.table", (config.rows, config.dim), 1.0)
     if encoder_decoder:
