@@ -19,7 +19,7 @@ evaluation: {lengths: [7, 20], examples: 4}
 
 
 def weights(store, sha256):
-    """Of a file of weights: its tensors' shapes, each with the members in front, and where their bytes are."""
+    """The tensors of a file of weights, each with the members in front."""
     with (store.parent / f"{store.name}.artifacts" / sha256[:2] / sha256).open("rb") as file:
         (size,) = struct.unpack("<Q", file.read(8))
         return {name: one for name, one in json.loads(file.read(size)).items() if name != "__metadata__"}
@@ -54,7 +54,9 @@ def test_one_network_for_all_layers(home):
     ran = run_cli(home, "run", "/dev/stdin", "--store", store, "--threads", "1", "--set", "model.fire_shared=true", "--set", "model.fire_width=8",
                   stdin=SWEEP)
     assert ran.code == 0, ran
-    for (sha256,) in query(store, "SELECT DISTINCT sha256 FROM artifacts WHERE kind = 'weights'"):
+    files = query(store, "SELECT DISTINCT sha256 FROM artifacts WHERE kind = 'weights'")
+    assert files
+    for (sha256,) in files:
         assert sorted(name for name in weights(store, sha256) if "fire" in name) == [
             f"param/attn.fire_{part}" for part in ("1.b", "1.w", "2.w", "c", "m")]
 
