@@ -7,6 +7,7 @@
 #include "proto/base/sha256.h"
 #include "store/maintenance.h"
 #include "store/migrate.h"
+#include "store/pack_file.h"
 
 namespace longreach::store {
 namespace {
@@ -84,6 +85,26 @@ class CacheOfCheck {
   int64_t before_;
 };
 
+// `named` is in the order of the rows.
+absl::Status ReadParts(sql::Connection& db, std::vector<NamedFile>& named) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT f.sha256, f.bytes, f.job, j.id, f.kind, f.step, f.attempt, f.member FROM artifacts AS f CROSS JOIN jobs AS j ON j.num = f.job "
+                                            "WHERE f.kind IN ('checkpoint', 'weights') ORDER BY f.sha256, f.bytes, f.job, f.kind, f.step, f.attempt"));
+  auto file = named.begin();
+  while (rows.Next()) {
+    const auto sha256 = rows.Get<std::string>(0);
+    const auto bytes = rows.Get<int64_t>(1);
+    file = std::find_if(file, named.end(), [&](const NamedFile& one) { return one.sha256 == sha256 && one.bytes == bytes; });
+    if (file == named.end()) return absl::InternalError(fmt::format("the file {} is named and is not", sha256));
+    file->parts.push_back({.job = rows.Get<int64_t>(2),
+                           .id = rows.Get<std::string>(3),
+                           .kind = ParseArtifactKind(rows.Get<std::string_view>(4)).value_or(ArtifactKind::kCheckpoint),
+                           .step = rows.Get<int>(5),
+                           .attempt = rows.Get<int64_t>(6),
+                           .member = rows.Get<int>(7)});
+  }
+  return rows.status();
+}
+
 absl::Status ReadExpected(sql::Connection& db, ExpectedFiles& expected) {
   ASSIGN_OR_RETURN(sql::Rows rows,
                    db.Query("SELECT sha256, bytes, min(kind), count(*) FROM artifacts GROUP BY sha256, bytes ORDER BY sha256, bytes"));
@@ -94,6 +115,7 @@ absl::Status ReadExpected(sql::Connection& db, ExpectedFiles& expected) {
     expected.named.push_back(std::move(file));
   }
   RETURN_IF_ERROR(rows.status());
+  if (expected.with_parts) RETURN_IF_ERROR(ReadParts(db, expected.named));
   ASSIGN_OR_RETURN(const std::vector<std::string> unused, db.All<std::string>("SELECT sha256 FROM unused_files ORDER BY sha256"));
   expected.known.insert(unused.begin(), unused.end());
   return absl::OkStatus();
@@ -107,6 +129,33 @@ std::string WhyOther(const ArtifactFiles& files, const NamedFile& file, bool rea
   if (error) return fmt::format("its file is missing ('{}')", files.PathOf(file.sha256).string());
   if (static_cast<int64_t>(size) != file.bytes) return fmt::format("its file has {} bytes instead of {}", size, file.bytes);
   return read ? std::string(files.Verify(file.sha256, stop).message()) : "";
+}
+
+// Why the file is not what this row says of it; empty: it is. Weights are of the end, whatever their row calls it.
+std::string WhyNotOf(const PackFile& file, const NamedPart& part) {
+  if (file.kind != Word(part.kind)) return fmt::format("the file says that it is '{}'", file.kind);
+  if (part.kind == ArtifactKind::kCheckpoint && file.step != part.step) {
+    return fmt::format("the file says that it is of step {}, and its row of step {}", file.step ? fmt::format("{}", *file.step) : "none", part.step);
+  }
+  if (part.member < 0 || part.member >= std::ssize(file.jobs)) return fmt::format("the file has {} members and none with the number {}", file.jobs.size(), part.member);
+  const std::string& whose = file.jobs[static_cast<size_t>(part.member)];
+  return whose == part.id ? "" : fmt::format("its member {} is of job {}", part.member, whose.substr(0, 8));
+}
+
+void CheckParts(const ArtifactFiles& files, const NamedFile& file, CheckReport& report) {
+  if (file.parts.empty()) return;
+  const std::optional<PackFile> pack = ReadPackFile(files.PathOf(file.sha256));
+  if (!pack) return;
+  for (const NamedPart& part : file.parts) {
+    const std::string why = WhyNotOf(*pack, part);
+    if (why.empty()) continue;
+    Add(fmt::format("{} {} of job {}: {}", Word(part.kind), file.sha256.substr(0, 8), part.id.substr(0, 8), why), Concern::kParts, report);
+    std::optional<int> member = pack->MemberOf(part.id);
+    NamedPart moved = part;
+    moved.member = member.value_or(part.member);
+    if (member && !WhyNotOf(*pack, moved).empty()) member.reset();
+    report.misplaced.push_back({.sha256 = file.sha256, .part = part, .member = member});
+  }
 }
 
 void FindUnnamed(const ArtifactFiles& files, std::set<std::string> known, std::vector<UnnamedFile>& unnamed) {
@@ -130,12 +179,14 @@ bool CheckReport::Has(Concern concern) const {
 }
 
 void CutFilesShort(CheckReport& report) {
-  int64_t count = 0;
-  std::erase_if(report.violations, [&](const std::string& line) {
-    const auto found = report.concerns.find(line);
-    return found != report.concerns.end() && found->second == Concern::kArtifacts && ++count > kMaxViolations;
-  });
-  SayHowManyMore(count, report);
+  for (const Concern concern : {Concern::kArtifacts, Concern::kParts}) {
+    int64_t count = 0;
+    std::erase_if(report.violations, [&](const std::string& line) {
+      const auto found = report.concerns.find(line);
+      return found != report.concerns.end() && found->second == concern && ++count > kMaxViolations;
+    });
+    SayHowManyMore(count, report);
+  }
 }
 
 absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop) {
@@ -160,17 +211,22 @@ absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expect
 }
 
 absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool read_artifacts, const std::stop_token& stop, CheckReport& report) {
-  for (const NamedFile& file : expected.named) {
+  for (NamedFile& file : expected.named) {
     const std::string why = WhyOther(files, file, read_artifacts, stop);
     if (stop.stop_requested()) return sql::Stopped();
-    if (!why.empty()) Add(fmt::format("{}: {}", file.what, why), Concern::kArtifacts, report);
+    if (why.empty()) {
+      if (read_artifacts) CheckParts(files, file, report);
+      continue;
+    }
+    Add(fmt::format("{}: {}", file.what, why), Concern::kArtifacts, report);
+    report.lost.push_back(std::move(file));
   }
   if (read_artifacts) FindUnnamed(files, std::move(expected.known), report.unnamed);
   return absl::OkStatus();
 }
 
 absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop) {
-  ExpectedFiles expected;
+  ExpectedFiles expected{.with_parts = read_artifacts};
   ASSIGN_OR_RETURN(CheckReport report, CheckRows(db, expected, stop));
   RETURN_IF_ERROR(CheckFiles(files, std::move(expected), read_artifacts, stop, report));
   return report;

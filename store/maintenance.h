@@ -6,11 +6,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "proto/types/artifact_kind.h"
 #include "store/artifact_files.h"
 #include "store/sql/connection.h"
 #include "store/sweeps.h"
@@ -37,6 +39,30 @@ enum class Concern {
   kResults,    // Values that tables show.
   kWork,       // What is to run, runs, is counted and was attempted.
   kArtifacts,  // Files that are missing or not as their rows say.
+  kParts,      // Files that are whole and, by what they say of themselves, not of the jobs whose rows name them.
+};
+
+// A row of a file that has a member axis.
+struct NamedPart {
+  int64_t job = 0;
+  std::string id{};
+  ArtifactKind kind = ArtifactKind::kCheckpoint;
+  int step = 0;
+  int64_t attempt = 0;
+  int member = 0;
+};
+// A file that rows name.
+struct NamedFile {
+  std::string sha256{};
+  int64_t bytes = 0;
+  std::string what{};  // For people: "checkpoint 1f3a92c0 of 9 jobs".
+  std::vector<NamedPart> parts{};  // Where they are wanted (ExpectedFiles).
+};
+// A row that is not what its file says.
+struct MisplacedPart {
+  std::string sha256{};
+  NamedPart part{};
+  std::optional<int> member{};  // Where the file has that job; nothing: nowhere, or it is no such file.
 };
 
 struct CheckReport {
@@ -45,6 +71,9 @@ struct CheckReport {
   std::map<std::string, Concern> concerns{};  // Of these lines, but for those that count what there is no place for.
   // Ascending by hash. No violation: such a file may be named by another copy of the database.
   std::vector<UnnamedFile> unnamed{};
+  // What the lines on files are of, all of them, for whoever mends it (repair.h).
+  std::vector<NamedFile> lost{};
+  std::vector<MisplacedPart> misplaced{};
   int64_t sweeps = 0;
   int64_t jobs = 0;
   int64_t attempts = 0;
@@ -55,14 +84,9 @@ struct CheckReport {
   bool Has(Concern concern) const;
 };
 inline constexpr int kMaxViolations = 20;
-// A file that rows name.
-struct NamedFile {
-  std::string sha256{};
-  int64_t bytes = 0;
-  std::string what{};  // For people: "checkpoint 1f3a92c0 of 9 jobs".
-};
 // What CheckRows() finds out of the files that there should be.
 struct ExpectedFiles {
+  bool with_parts = false;  // Asks for them: they are many, and only files that are read are compared with them.
   std::vector<NamedFile> named{};
   std::set<std::string> known{};  // Hashes of these, and of those that are to be removed.
 };
@@ -70,7 +94,7 @@ struct ExpectedFiles {
 absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop = {});
 absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool read_artifacts, const std::stop_token& stop, CheckReport& report);
 // Runs the ledger checks of schema/check.sql and SQLite's own, and looks whether each artifact's file is there with its size, and with
-// `read_artifacts` whether it still has its hash, and which files nobody knows. Changes nothing. While a scheduler writes, a file that
+// `read_artifacts` whether it still has its hash, whether our trainer's say that they are of the jobs whose rows name them, and which files nobody knows. Changes nothing. While a scheduler writes, a file that
 // comes in between is among these: what two checks find is so.
 absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop = {});
 // Of what is wrong with files, the first kMaxViolations stay and the others are counted: without its folder a store lacks all of them. For what people are shown,

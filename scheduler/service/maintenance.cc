@@ -20,7 +20,7 @@ namespace {
 
 absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artifacts, const std::stop_token& stop) {
   store::CheckReport report;
-  store::ExpectedFiles expected;
+  store::ExpectedFiles expected{.with_parts = read_artifacts};
   {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
     ASSIGN_OR_RETURN(report, store::CheckRows(snapshot.db(), expected, stop));
@@ -54,6 +54,9 @@ constexpr std::pair<store::Concern, std::string_view> kAdvice[] = {
      "over in a merge. To have it right, put the last copy that is sound in its place (docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
     {store::Concern::kArtifacts,
      "'longreach store merge OTHER' brings files back from a store that has them: a copy of this one, or one in which their jobs ran again with the same build and device"},
+    {store::Concern::kParts,
+     "these rows name another job's part of a file, or another file than they say: a worker refuses to begin with such a checkpoint or such weights, and what else reads the weights takes them for "
+     "another job's. What jobs have measured is not touched. Put the last copy that is sound in its place (docs/OPERATIONS.md, Restore)"},
 };
 
 // The rows that name copied files are on disk, or it is on disk that nothing came of it.

@@ -168,6 +168,41 @@ TEST_F(CheckTest, AMissingFileIsFoundAndADamagedOneWhenFilesAreRead) {
   EXPECT_THAT(test_.Violations(false), ElementsAre(HasSubstr("its file is missing")));
 }
 
+TEST_F(CheckTest, ARowThatNamesAnotherJobsPartOfAFileIsFoundWhenFilesAreRead) {
+  // A pack of two that was interrupted, whose rows have changed places.
+  const std::vector<NewJob> pack = {MakeJob("reverse_string", "rope", false, 0.001, 0), MakeJob("reverse_string", "rope", false, 0.001, 1)};
+  const std::vector<int64_t> jobs = test_.AddSweep("three", pack);
+  const int64_t attempt = test_.Start("w1", jobs, 60);
+  const std::string bytes = PackFileBytes("checkpoint", 60, {pack[0].id, pack[1].id});
+  test_.AddFile(jobs[0], "checkpoint", 60, attempt, bytes, 0);
+  test_.AddFile(jobs[1], "checkpoint", 60, attempt, bytes, 1);
+  ASSERT_THAT(test_.Violations(true), IsEmpty());
+  const std::string of_file = " AND sha256 = '" + Sha256Of(bytes) + "'";
+
+  ASSERT_OK(test_.db().Execute("UPDATE artifacts SET member = 1 - member WHERE kind = 'checkpoint'" + of_file));
+
+  EXPECT_THAT(test_.Violations(false), IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const CheckReport swapped, Check(test_.db(), test_.store->artifacts(), true));
+  EXPECT_THAT(swapped.violations, ::testing::UnorderedElementsAre(HasSubstr("its member 1 is of job " + pack[1].id.substr(0, 8)),
+                                                                  HasSubstr("its member 0 is of job " + pack[0].id.substr(0, 8))));
+  EXPECT_TRUE(swapped.Has(Concern::kParts));
+  ASSERT_EQ(swapped.misplaced.size(), 2u);
+  EXPECT_EQ(swapped.misplaced[0].member, swapped.misplaced[0].part.job == jobs[0] ? 0 : 1);
+
+  // Of another step, which is in no file, and with a member too many.
+  ASSERT_OK(test_.db().Execute("UPDATE artifacts SET member = 1 - member WHERE kind = 'checkpoint'" + of_file));
+  ASSERT_OK(test_.db().Execute("UPDATE artifacts SET step = 61 WHERE job = " + std::to_string(jobs[0]) + of_file));
+  ASSERT_OK(test_.db().Execute("UPDATE jobs SET checkpoint_step = 61 WHERE num = " + std::to_string(jobs[0])));
+  ASSERT_OK(test_.db().Execute("UPDATE artifacts SET member = 2 WHERE job = " + std::to_string(jobs[1]) + of_file));
+  ASSERT_OK_AND_ASSIGN(const CheckReport other, Check(test_.db(), test_.store->artifacts(), true));
+  EXPECT_THAT(other.violations, ::testing::UnorderedElementsAre(HasSubstr("the file says that it is of step 60, and its row of step 61"),
+                                                                HasSubstr("the file has 2 members and none with the number 2")));
+  ASSERT_EQ(other.misplaced.size(), 2u);
+  for (const MisplacedPart& part : other.misplaced) {
+    EXPECT_EQ(part.member, part.part.job == jobs[0] ? std::nullopt : std::optional(1)) << "no place in the file makes it one of step 61";
+  }
+}
+
 TEST_F(CheckTest, AFileThatNothingNamesIsNamedWhenFilesAreReadAndIsNoViolation) {
   ArtifactFiles& files = test_.store->artifacts();
   test_.PutFile("nobody's");

@@ -131,10 +131,10 @@ struct TestStore {
     return hash;
   }
 
-  void AddFile(int64_t job, const std::string& kind, int step, int64_t attempt, const std::string& content) {
+  void AddFile(int64_t job, const std::string& kind, int step, int64_t attempt, const std::string& content, int member = 0) {
     const std::string hash = PutFile(content);
     EXPECT_OK(Write([&](sql::Transaction& tx) {
-      return AddArtifact(tx, {.job = job, .kind = ParseArtifactKind(kind).value(), .step = step, .attempt = attempt, .member = 0, .sha256 = hash,
+      return AddArtifact(tx, {.job = job, .kind = ParseArtifactKind(kind).value(), .step = step, .attempt = attempt, .member = member, .sha256 = hash,
                               .bytes = static_cast<int64_t>(content.size()), .created_at = At(15)});
     }));
     store->artifacts().Settle(hash);
@@ -160,6 +160,18 @@ struct TestStore {
 
   std::unique_ptr<Store> store;
 };
+
+// As our trainer writes a checkpoint or weights, with next to nothing in it.
+inline std::string PackFileBytes(const std::string& kind, int step, const std::vector<std::string>& jobs) {
+  std::string joined;
+  for (const std::string& job : jobs) joined += (joined.empty() ? "" : "\\n") + job;
+  std::string header = R"({"__metadata__":{"format":"longreach-trainer/1","kind":")" + kind + R"(","step":")" + std::to_string(step) + R"(","jobs":")" + joined +
+                       R"("},"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  header.append((8 - header.size() % 8) % 8, ' ');
+  std::string length(8, '\0');
+  for (size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
+  return length + header + std::string(4, '\0');
+}
 
 inline void WriteFile(const std::filesystem::path& file, const std::string& content) {
   std::ofstream(file, std::ios::binary) << content;
