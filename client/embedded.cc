@@ -94,6 +94,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
   if (options.copy != CopyWhen::kNever) arguments.emplace_back("--copy-to-read");
   if (options.copy == CopyWhen::kAlways) arguments.emplace_back("--copy-always");
   if (!options.merges.empty()) arguments.insert(arguments.end(), {"--merges", options.merges});
+  if (options.repairs) arguments.emplace_back("--repairs");
   absl::StatusOr<Process> process = Process::Start(binaries / "longreach-scheduler", arguments);
   if (!process.ok()) {
     return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),

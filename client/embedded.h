@@ -39,6 +39,8 @@ struct EmbeddedOptions {
   CopyWhen copy = CopyWhen::kNever;
   // The store that will be merged into this one, which is not made where that cannot be, nor opened while somebody holds the other; empty: none.
   std::string merges = {};
+  // It is to mend the store.
+  bool repairs = false;
   std::function<void()> when_slow = [] {};  // Called, once, where it does not listen within kSaidBehind.
   std::function<void(const std::string& line)> when_far = [](const std::string&) {};  // Then, with each line that it says of what it does before it listens.
 };

@@ -147,7 +147,7 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
   };
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
       EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &holder_,
-                               {.holding = holding_, .copy = copy, .merges = merges_, .when_slow = [this] { SayThatItIsSlow(); }, .when_far = say_far});
+                               {.holding = holding_, .copy = copy, .merges = merges_, .repairs = repairs_, .when_slow = [this] { SayThatItIsSlow(); }, .when_far = say_far});
   // A socket is that of another command here; who listens for other machines may ask for more than this one was told.
   if (use != StoreUse::kCreate && holder_.address.starts_with(kUnix)) {
     held_ = started.status();

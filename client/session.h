@@ -74,6 +74,9 @@ class Session {
   // The store that is opened here takes over this one next: where that would be refused, none is made for it, and this one is waited for, too. Before Connect().
   void OpenToMerge(std::string other) { merges_ = std::move(other); }
 
+  // The store that is opened here is mended. Before Connect().
+  void OpenToRepair() { repairs_ = true; }
+
   // nullptr when the scheduler is not ours.
   EmbeddedScheduler* embedded() { return embedded_.get(); }
   // For how long a scheduler that went away is waited for. Not that of a command that works on the store itself: it ends with it.
@@ -106,6 +109,7 @@ class Session {
   Holding holding_ = Holding::kSoonFree;
   std::function<bool()> stop_ = [] { return false; };
   std::string merges_;
+  bool repairs_ = false;
   std::string if_slow_;
   std::string store_;
   std::unique_ptr<EmbeddedScheduler> embedded_;

@@ -158,9 +158,11 @@ void AddOptions(CLI::App& app, CommandLine& line) {
   CLI::Option* const merges =
       app.add_option("--merges", line.options.merges, "For a parent that has this one merge the store FILE next: where that would be refused, no store is made for it, nor is one opened while another scheduler holds FILE")
           ->type_name("FILE");
+  CLI::Option* const repairs = app.add_flag("--repairs", line.options.repairs, "For a parent that has this one mend its store");
   CLI::Option* const of_a_parent = app.add_flag("--until-stdin-closes", line.until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
   copy_to_read->needs(of_a_parent);
   merges->needs(of_a_parent);
+  repairs->needs(of_a_parent);
   app.add_option("--lease-term-s", line.lease_term_s, "A lease ends when its worker was silent for so many seconds")
       ->check(CLI::Range(0.1, 86400.0))
       ->check(RefuseNan)

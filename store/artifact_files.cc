@@ -403,6 +403,24 @@ absl::StatusOr<bool> ArtifactFiles::Remove(std::string_view sha256) {
   return true;
 }
 
+absl::StatusOr<bool> ArtifactFiles::MoveAside(std::string_view sha256) {
+  if (!IsSha256(sha256)) return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256", sha256));
+  if (only_to_read_) return false;
+  auto pinned = pinned_.Lock();
+  const std::filesystem::path file = PathOf(sha256);
+  std::error_code error;
+  if (pinned->contains(std::string(sha256)) || !std::filesystem::exists(file, error)) return false;
+  RETURN_IF_ERROR(MakeFolder(folder_aside()));
+  std::filesystem::path target = folder_aside() / sha256;
+  for (int copy = 2; std::filesystem::exists(target, error); ++copy) target = folder_aside() / fmt::format("{}.{}", sha256, copy);
+  if (rename(file.c_str(), target.c_str()) != 0) return FileError("move", file, errno);
+  // In its new folder before it is gone from the old one for certain.
+  RETURN_IF_ERROR(SyncFolder(folder_aside()));
+  RETURN_IF_ERROR(SyncFolder(file.parent_path()));
+  RETURN_IF_ERROR(SyncFolder(folder_));
+  return true;
+}
+
 absl::StatusOr<ArtifactReader> ArtifactReader::Open(const ArtifactFiles& files, std::string_view sha256) {
   if (!IsSha256(sha256)) {
     return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256 (64 lower-case hexadecimal digits)", sha256));

@@ -137,6 +137,11 @@ class ArtifactFiles {
   void Settle(std::string_view sha256);
   // Removes a file unless it is pinned, or the folder only to be read; true: it is gone, and so is what says that it is unsettled.
   absl::StatusOr<bool> Remove(std::string_view sha256);
+  // Where MoveAside() puts files, which nobody looks into.
+  std::filesystem::path folder_aside() const { return folder_ / "aside"; }
+  // Moves a file there, whatever its bytes are, and replaces none that is there; true: it is there now. False: there is no such file, it is pinned, or the folder is only
+  // to be read.
+  absl::StatusOr<bool> MoveAside(std::string_view sha256);
 
  private:
   friend class ArtifactReader;

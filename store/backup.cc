@@ -113,6 +113,8 @@ absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path&
   return Copy(db, target, /*elsewhere=*/true, stop);
 }
 
-absl::StatusOr<int64_t> CopyBeforeChange(sql::Connection& db, const std::filesystem::path& target) { return Copy(db, target, /*elsewhere=*/false, {}); }
+absl::StatusOr<int64_t> CopyBeforeChange(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop) {
+  return Copy(db, target, /*elsewhere=*/false, stop);
+}
 
 }  // namespace longreach::store

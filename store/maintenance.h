@@ -25,7 +25,7 @@ namespace longreach::store {
 // The copy goes elsewhere: its artifacts are in the folder beside it, wherever the store has its own. ALREADY_EXISTS: there is such a file; it is left alone.
 absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop = {});
 // The same to put back in the store's place: nothing of it is another.
-absl::StatusOr<int64_t> CopyBeforeChange(sql::Connection& db, const std::filesystem::path& target);
+absl::StatusOr<int64_t> CopyBeforeChange(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop = {});
 
 // A file in the artifacts folder that neither a row nor a mark knows.
 struct UnnamedFile {

@@ -25,7 +25,7 @@ class Store final : public Command {
   CommandInfo Info() const override {
     return {
         .group = kGroupMaintain,
-        .summary = "Look after the store: backup, check, migrate, merge",
+        .summary = "Look after the store: backup, check and mend, migrate, merge",
         .details =
             "With --store FILE the file is opened for this one command; otherwise it is the scheduler's. Paths are taken on\n"
             "the scheduler's machine.",
@@ -43,8 +43,10 @@ class Store final : public Command {
         ->add_option("FILE", path_, "The copy; must not exist")
         ->check(WhyNoText)
         ->required();
-    add("check", "Look for anything that contradicts the store's promises")
-        ->add_flag("--artifacts", artifacts_, "Also read every artifact and compare it with its hash, and name files that belong to nothing");
+    CLI::App* const check = add("check", "Look for anything that contradicts the store's promises");
+    check->add_flag("--artifacts", artifacts_, "Also read every artifact and compare it with its hash, and name files that belong to nothing");
+    check->add_flag("--repair", repair_,
+                    "Mend what follows from the rest of the store, once a backup is made beside it, and put files that belong to nothing aside; reads every artifact. No scheduler may have the store");
     add("migrate", "Bring the file to this program's schema version");
     add("merge", "Take over sweeps, jobs, results, attempts and artifacts of another store; live sweeps that are not done go on here")
         ->add_option("OTHER", path_, "The other store's file")
@@ -59,12 +61,13 @@ class Store final : public Command {
     }
     RETURN_IF_ERROR(CheckBeforeStore(session));
     if (action_ == "merge") session.OpenToMerge(path_);
+    if (repair_) session.OpenToRepair();
     session.SayIfSlow(Doing(session.settings()));
-    const bool only_reads = action_ == "backup" || action_ == "check";
+    const bool only_reads = action_ == "backup" || (action_ == "check" && !repair_);
     ASSIGN_OR_RETURN(Connection * connection,
                      session.Connect(action_ == "merge" ? StoreUse::kCreate : only_reads ? StoreUse::kToRead : StoreUse::kExisting));
     if (action_ == "backup") return Backup(session, *connection);
-    if (action_ == "check") return Check(session, *connection);
+    if (action_ == "check") return repair_ ? Repair(session, *connection) : Check(session, *connection);
     if (action_ == "migrate") return Migrate(session, *connection);
     return Merge(session, *connection);
   }
@@ -75,6 +78,7 @@ class Store final : public Command {
     const bool is_here = !settings.store.empty();  // Else its size is that of another machine's file.
     const std::string store = is_here ? "the store " + FileInWords(settings.store) : fmt::format("the store of the scheduler at {}", Printable(settings.scheduler));
     if (action_ == "backup") return fmt::format("copying {} to '{}'", store, Printable(path_));
+    if (repair_) return fmt::format("looking through {} and its files, to mend it", store);
     if (action_ == "check") return fmt::format("looking through {}{}", store, artifacts_ ? " and its files" : "");
     if (action_ == "migrate") return fmt::format("opening {}", store);
     return fmt::format("merging {} into {}", is_here ? FileInWords(path_) : fmt::format("'{}'", Printable(path_)), store);
@@ -86,8 +90,11 @@ class Store final : public Command {
     return fmt::format("'{}'{}", Printable(file), error ? "" : fmt::format(" ({})", HumanBytes(static_cast<double>(bytes))));
   }
 
-  // No store is made for the sake of one that is not there.
+  // No store is made for the sake of one that is not there, and none is mended under a scheduler.
   absl::Status CheckBeforeStore(const Session& session) const {
+    if (repair_ && session.settings().store.empty()) {
+      return UsageError("--repair takes --store FILE: a store is mended while no scheduler has it", "stop its scheduler, then 'longreach store check --repair --store FILE'");
+    }
     std::error_code error;
     if (action_ != "merge" || !session.WouldMakeStore() || std::filesystem::is_regular_file(path_, error)) return absl::OkStatus();
     return Error(absl::StatusCode::kNotFound, fmt::format("there is no store '{}' to merge", Printable(path_)), "name the file of the store to take over");
@@ -112,11 +119,31 @@ class Store final : public Command {
     request.set_artifacts(artifacts_);
     ASSIGN_OR_RETURN(const v1::CheckStoreResponse response,
                      session.Await(connection.Start(&Stub::CheckStore, request, kPatience)));
-    const int code = response.violations().empty() ? kDone : kFailed;
     if (session.json()) {
       session.out() << JsonDocument(response);
-      return code;
+    } else {
+      PrintCheck(session, response);
     }
+    return CodeOf(response);
+  }
+
+  absl::StatusOr<int> Repair(Session& session, Connection& connection) {
+    ASSIGN_OR_RETURN(const v1::RepairStoreResponse response,
+                     session.Await(connection.Start(&Stub::RepairStore, v1::RepairStoreRequest(), kPatience)));
+    if (session.json()) {
+      session.out() << JsonDocument(response);
+      return CodeOf(response.check());
+    }
+    for (const std::string& line : response.done()) session.out() << fmt::format("mended: {}\n", Printable(line));
+    if (response.done().empty()) session.out() << "nothing to mend\n";
+    if (!response.backup().empty()) session.out() << fmt::format("as it was before: '{}'\n", Printable(response.backup()));
+    PrintCheck(session, response.check());
+    return CodeOf(response.check());
+  }
+
+  static int CodeOf(const v1::CheckStoreResponse& response) { return response.violations().empty() ? kDone : kFailed; }
+
+  static void PrintCheck(Session& session, const v1::CheckStoreResponse& response) {
     for (const std::string& violation : response.violations()) session.out() << Printable(violation) << "\n";
     for (const std::string& remark : response.remarks()) session.out() << fmt::format("remark: {}\n", WithFlags(Printable(remark), session));
     session.out() << fmt::format(
@@ -126,7 +153,6 @@ class Store final : public Command {
         Count(response.attempts(), "attempt"),
         Count(static_cast<int64_t>(response.measurements()), "measurement"),
         Count(response.artifacts(), "artifact"));
-    return code;
   }
 
   // A scheduler migrates what it opens; this only says so.
@@ -197,6 +223,7 @@ class Store final : public Command {
   std::string action_;
   std::string path_;
   bool artifacts_ = false;
+  bool repair_ = false;
 };
 
 }  // namespace

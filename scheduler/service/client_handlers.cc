@@ -1,5 +1,7 @@
 #include "scheduler/service/client_handlers.h"
 
+#include <fmt/format.h>
+
 #include "scheduler/service/access/gate.h"
 #include "scheduler/service/follow_log.h"
 #include "scheduler/service/maintenance.h"
@@ -132,6 +134,15 @@ grpc::ServerUnaryReactor* ClientHandlers::BackupStore(Context* context, const v1
 
 grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context*, const v1::CheckStoreRequest* request, v1::CheckStoreResponse* reply) {
   return AnswerToWhoWaits(reply, threads_.maintenance, threads_.stop, [this, request](const std::stop_token& stop) { return service::CheckStore(store_, *request, stop); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::RepairStore(Context*, const v1::RepairStoreRequest*, v1::RepairStoreResponse* reply) {
+  return AnswerToWhoWaits(reply, threads_.maintenance, threads_.stop, [this](const std::stop_token& stop) -> absl::StatusOr<v1::RepairStoreResponse> {
+    if (!repairs_) {
+      return absl::FailedPreconditionError(fmt::format("the store '{}' is not mended while a scheduler works on it; stop that one first, then 'longreach store check --repair' mends it", store_.name()));
+    }
+    return service::RepairStore(store_, writer_, clock_.Wall(), stop);
+  });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::MergeStore(Context* context, const v1::MergeStoreRequest* request, v1::MergeStoreResponse* reply) {

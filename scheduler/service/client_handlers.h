@@ -33,13 +33,14 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
     Workforce& calls;
     Workforce& long_calls;   // Plans, tables and their values, and lists of some jobs.
     Workforce& submissions;  // They wait for the writer most of the time, and others of this kind should not wait for them.
-    Workforce& maintenance;  // Backups, checks and merges of stores.
+    Workforce& maintenance;  // Backups, checks, repairs and merges of stores.
     std::stop_token stop;    // What may take long breaks off when the scheduler ends.
   };
   // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h), and at who follows a log. `say_of_merges`: is told how far a merge is. `tokens`: the gate's.
+  // `repairs`: this scheduler was started to mend its store, so that nobody works on it.
   ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Clock& clock, const Threads& threads, std::chrono::milliseconds between_looks,
-                 std::function<void(const std::string&)> say_of_merges, TokenFile* tokens = nullptr, LookedAt looked_at = {})
-      : engine_(engine), store_(store), writer_(writer), clock_(clock), threads_(threads), between_looks_(between_looks), say_of_merges_(std::move(say_of_merges)), tokens_(tokens), looked_at_(std::move(looked_at)) {}
+                 std::function<void(const std::string&)> say_of_merges, TokenFile* tokens = nullptr, LookedAt looked_at = {}, bool repairs = false)
+      : engine_(engine), store_(store), writer_(writer), clock_(clock), threads_(threads), between_looks_(between_looks), say_of_merges_(std::move(say_of_merges)), tokens_(tokens), looked_at_(std::move(looked_at)), repairs_(repairs) {}
 
   using Context = grpc::CallbackServerContext;
 
@@ -60,6 +61,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   grpc::ServerUnaryReactor* SteerWorker(Context*, const v1::SteerWorkerRequest*, v1::WorkerInfo*) override;
   grpc::ServerUnaryReactor* BackupStore(Context*, const v1::BackupStoreRequest*, v1::BackupStoreResponse*) override;
   grpc::ServerUnaryReactor* CheckStore(Context*, const v1::CheckStoreRequest*, v1::CheckStoreResponse*) override;
+  grpc::ServerUnaryReactor* RepairStore(Context*, const v1::RepairStoreRequest*, v1::RepairStoreResponse*) override;
   grpc::ServerUnaryReactor* MergeStore(Context*, const v1::MergeStoreRequest*, v1::MergeStoreResponse*) override;
   grpc::ServerUnaryReactor* GetInfo(Context*, const v1::GetInfoRequest*, v1::GetInfoResponse*) override;
 
@@ -84,6 +86,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   const std::function<void(const std::string&)> say_of_merges_;
   TokenFile* const tokens_;
   Synchronized<LookedAt> looked_at_;
+  const bool repairs_;
   PagedSweeps paged_;
 };
 

@@ -14,6 +14,7 @@
 #include "proto/types/time.h"
 #include "store/artifacts.h"
 #include "store/migrate.h"
+#include "store/repair.h"
 
 namespace longreach::service {
 namespace {
@@ -37,7 +38,7 @@ std::string RemarkOn(const std::vector<store::UnnamedFile>& unnamed, const std::
     bytes += file.bytes;
     names.push_back(fmt::format("{}/{}", file.sha256.substr(0, 2), file.sha256));
   }
-  return fmt::format("{} of {} bytes in '{}' that this store does not name: {}; if no other copy of the store does, they can be removed",
+  return fmt::format("{} of {} bytes in '{}' that this store does not name: {}; if no other copy of the store does, they can be removed. 'store check --repair' puts them aside",
                      unnamed.size() == 1 ? "1 file" : fmt::format("{} files", unnamed.size()), bytes, folder.string(), JoinSome(names, 3));
 }
 
@@ -45,19 +46,100 @@ std::string RemarkOn(const std::vector<store::UnnamedFile>& unnamed, const std::
 constexpr std::pair<store::Concern, std::string_view> kAdvice[] = {
     {store::Concern::kFile,
      "the database's file is damaged, or another program has written into it: whatever is read from it may lack something or be wrong, and no other store takes it over in a merge. Stop its "
-     "scheduler, keep the file, and put the last copy that is sound in its place (docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
+     "scheduler and keep the file. 'store check --repair' makes indexes anew, where no more is damaged; otherwise put the last copy that is sound in its place (docs/OPERATIONS.md, "
+     "Restore); jobs that ended after that copy run again"},
     {store::Concern::kResults,
      "values of these jobs in tables and figures may be lacking or wrong: 'longreach verify JOB' trains one of them again beside the store and compares, and changes nothing. Where they have to be right in "
-     "this store, put the last copy that is sound in its place (docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
+     "this store, 'store check --repair' has jobs run again whose results are not whole; for values that contradict each other, put the last copy that is sound in its place "
+     "(docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
     {store::Concern::kWork,
      "what jobs have measured is not touched where only what is to run, runs or is counted is contradicted: then jobs may stand still, run without need or be counted wrongly, and no other store takes this one "
-     "over in a merge. To have it right, put the last copy that is sound in its place (docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
+     "over in a merge. 'store check --repair' puts right what follows from the rest of the store. For what it leaves, put the last copy that is sound in its place (docs/OPERATIONS.md, "
+     "Restore); jobs that ended after that copy run again"},
     {store::Concern::kArtifacts,
-     "'longreach store merge OTHER' brings files back from a store that has them: a copy of this one, or one in which their jobs ran again with the same build and device"},
+     "'longreach store merge OTHER' brings files back from a store that has them: a copy of this one, or one in which their jobs ran again with the same build and device. 'store check --repair' "
+     "forgets checkpoints and logs whose files are lost, and their jobs go on without them"},
     {store::Concern::kParts,
      "these rows name another job's part of a file, or another file than they say: a worker refuses to begin with such a checkpoint or such weights, and what else reads the weights takes them for "
-     "another job's. What jobs have measured is not touched. Put the last copy that is sound in its place (docs/OPERATIONS.md, Restore)"},
+     "another job's. What jobs have measured is not touched. 'store check --repair' takes from the file itself where each job's part is"},
 };
+
+v1::CheckStoreResponse ToResponse(store::CheckReport report, const std::filesystem::path& folder) {
+  store::CutFilesShort(report);
+  v1::CheckStoreResponse response;
+  for (const std::string& violation : report.violations) response.add_violations(violation);
+  for (const auto& [concern, advice] : kAdvice) {
+    if (report.Has(concern)) response.add_remarks(std::string(advice));
+  }
+  if (!report.unnamed.empty()) response.add_remarks(RemarkOn(report.unnamed, folder));
+  response.set_sweeps(static_cast<int32_t>(report.sweeps));
+  response.set_jobs(static_cast<int32_t>(report.jobs));
+  response.set_attempts(static_cast<int32_t>(report.attempts));
+  response.set_measurements(static_cast<double>(report.measurements));
+  response.set_artifacts(static_cast<int32_t>(report.artifacts));
+  return response;
+}
+
+// A name beside the store that nobody has.
+std::filesystem::path BackupBeforeRepair(const std::filesystem::path& store) {
+  std::error_code error;
+  for (int number = 1;; ++number) {
+    std::filesystem::path file = store.string() + fmt::format(".repair-{}.backup", number);
+    if (!std::filesystem::exists(std::filesystem::symlink_status(file, error))) return file;
+  }
+}
+
+// Asked before: a disk that is full is in the way of the store itself.
+absl::Status CheckRoom(sql::Connection& db, const std::filesystem::path& backup) {
+  ASSIGN_OR_RETURN(const double bytes, db.One<double>("SELECT CAST(page_count AS REAL) * page_size FROM pragma_page_count, pragma_page_size"));
+  std::error_code unknown;
+  const std::filesystem::space_info disk = std::filesystem::space(backup.parent_path(), unknown);
+  if (unknown || bytes <= static_cast<double>(disk.available)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(fmt::format("there is no room for the backup '{}' that is made before anything is mended: it takes {:.1f} MB, and {:.1f} MB are free; make some room there. "
+                                                  "Nothing was changed",
+                                                  backup.string(), bytes / 1e6, static_cast<double>(disk.available) / 1e6));
+}
+
+// What would be done: all of it is taken back.
+absl::StatusOr<store::Mended> TryToMend(store::Writer& writer, const store::CheckReport& found, const store::ArtifactFiles& files, WallTime now) {
+  absl::StatusOr<store::Mended> mended = store::Mended();
+  const absl::Status taken_back = writer.Run([&](sql::Transaction& tx) -> absl::Status {
+    mended = store::Mend(tx, found, files, now);
+    return mended.ok() ? absl::AbortedError("only to see what would be done") : mended.status();
+  });
+  return mended.ok() && !absl::IsAborted(taken_back) ? absl::StatusOr<store::Mended>(taken_back) : std::move(mended);
+}
+
+// Leaves those that cannot be moved: they are as good where they are.
+void PutAside(store::ArtifactFiles& files, std::vector<store::UnnamedFile>& unnamed, v1::RepairStoreResponse& response) {
+  std::vector<std::string> moved;
+  std::erase_if(unnamed, [&](const store::UnnamedFile& file) {
+    const absl::StatusOr<bool> is_moved = files.MoveAside(file.sha256);
+    if (!is_moved.ok() || !*is_moved) return false;
+    moved.push_back(file.sha256.substr(0, 8));
+    return true;
+  });
+  if (moved.empty()) return;
+  response.add_done(fmt::format("{} that nothing names {} now in '{}': {}", moved.size() == 1 ? "1 file" : fmt::format("{} files", moved.size()), moved.size() == 1 ? "is" : "are",
+                                files.folder_aside().string(), JoinSome(moved, 3)));
+}
+
+// Adds what is done to the lines. By an index that is damaged the check finds files lost or unnamed that are neither: with one, it looks again once that is made anew.
+absl::Status MendNow(store::Store& store, store::Writer& writer, WallTime now, bool indexes, store::CheckReport found, const std::stop_token& stop, v1::RepairStoreResponse& response) {
+  store::Mended first, rest;
+  if (indexes) {
+    RETURN_IF_ERROR(writer.Run([&](sql::Transaction& tx) { return store::MendIndexes(tx, first); }));
+    ASSIGN_OR_RETURN(found, CheckNow(store, /*read_artifacts=*/true, stop));
+  }
+  RETURN_IF_ERROR(writer.Run([&](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(rest, store::Mend(tx, found, store.artifacts(), now));
+    return absl::OkStatus();
+  }));
+  for (const store::Mended* mended : {&first, &rest}) {
+    for (const std::string& line : mended->done) response.add_done(line);
+  }
+  return absl::OkStatus();
+}
 
 // The rows that name copied files are on disk, or it is on disk that nothing came of it.
 absl::Status SettleCopies(store::Writer& writer, std::vector<store::Pin>& pins, bool merged) {
@@ -123,18 +205,26 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
     });
     report = std::move(again);
   }
-  store::CutFilesShort(report);
-  v1::CheckStoreResponse response;
-  for (const std::string& violation : report.violations) response.add_violations(violation);
-  for (const auto& [concern, advice] : kAdvice) {
-    if (report.Has(concern)) response.add_remarks(std::string(advice));
+  return ToResponse(std::move(report), store.artifacts().folder());
+}
+
+absl::StatusOr<v1::RepairStoreResponse> RepairStore(store::Store& store, store::Writer& writer, WallTime now, const std::stop_token& stop) {
+  v1::RepairStoreResponse response;
+  ASSIGN_OR_RETURN(store::CheckReport found, CheckNow(store, /*read_artifacts=*/true, stop));
+  ASSIGN_OR_RETURN(const store::Mended planned, TryToMend(writer, found, store.artifacts(), now));
+  if (!planned.done.empty()) {
+    const std::filesystem::path backup = BackupBeforeRepair(store.file());
+    {
+      ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
+      RETURN_IF_ERROR(CheckRoom(snapshot.db(), backup));
+      RETURN_IF_ERROR(store::CopyBeforeChange(snapshot.db(), backup, stop).status());
+    }
+    response.set_backup(backup.string());
+    RETURN_IF_ERROR(MendNow(store, writer, now, planned.indexes, std::move(found), stop, response));
   }
-  if (!report.unnamed.empty()) response.add_remarks(RemarkOn(report.unnamed, store.artifacts().folder()));
-  response.set_sweeps(static_cast<int32_t>(report.sweeps));
-  response.set_jobs(static_cast<int32_t>(report.jobs));
-  response.set_attempts(static_cast<int32_t>(report.attempts));
-  response.set_measurements(static_cast<double>(report.measurements));
-  response.set_artifacts(static_cast<int32_t>(report.artifacts));
+  ASSIGN_OR_RETURN(store::CheckReport left, CheckNow(store, /*read_artifacts=*/true, stop));
+  PutAside(store.artifacts(), left.unnamed, response);
+  *response.mutable_check() = ToResponse(std::move(left), store.artifacts().folder());
   return response;
 }
 

@@ -22,6 +22,10 @@ absl::StatusOr<v1::BackupStoreResponse> BackupStore(store::Store& store, const v
 // Reads two moments when the first shows anything: files come and go beside the rows, so only what both show is a violation.
 absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1::CheckStoreRequest& request, const std::stop_token& stop = {});
 
+// Puts right what a check finds and what follows from the rest (store/repair.h), in one event (two where indexes are damaged), once there is a copy of the database beside it; files that no row names are
+// put aside. The files are read before and after. RESOURCE_EXHAUSTED: there is no room for the copy.
+absl::StatusOr<v1::RepairStoreResponse> RepairStore(store::Store& store, store::Writer& writer, WallTime now, const std::stop_token& stop = {});
+
 // Opens the other store, copies files on the caller's thread, then merges the rows in one event, and waits for it. `by`: who asks, for the log. `looked_at`: the
 // other store, where LookBeforeMerge() or HoldForMerge() has opened it and held it since: what LookBeforeMerge() has read is not read a second time. `tell`: how far it is.
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,

@@ -275,7 +275,7 @@ void Server::Parts::MakeHandlers(const ServerOptions& options) {
   client = std::make_unique<ClientHandlers>(*engine, *store, *writer, clock,
                                             ClientHandlers::Threads{.calls = *workforce, .long_calls = *long_calls, .submissions = *submissions, .maintenance = *maintenance,
                                                                     .stop = ends.get_token()},
-                                            options.between_looks, say_of_merges, tokens.get(), LookedAt{.path = options.merges, .source = std::move(looked_at)});
+                                            options.between_looks, say_of_merges, tokens.get(), LookedAt{.path = options.merges, .source = std::move(looked_at)}, options.repairs);
   worker = std::make_unique<WorkerHandlers>(*engine, store->artifacts().inbox().string());
   artifacts = std::make_unique<ArtifactHandlers>(*engine, *store, *transfers, options.artifact_limits, *room, *upload_parts, clock);
   attempts_ended.emplace(engine->board().ended().Listen([this] { artifacts->AttemptsHaveEnded(); }));

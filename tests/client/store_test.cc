@@ -52,6 +52,13 @@ TEST_F(StoreTest, AMergeWhoseSweepsCountNoMoreThanCameAlongSpeaksOfNoOtherJobs) 
   EXPECT_THAT(outcome.err, Not(HasSubstr("were here before")));
 }
 
+TEST_F(StoreTest, AStoreIsMendedByItsFileAlone) {
+  const Outcome outcome = Run({"store", "check", "--repair"});
+
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--repair takes --store FILE: a store is mended while no scheduler has it\n  stop its scheduler, then 'longreach store check --repair --store FILE'"));
+}
+
 TEST_F(StoreTest, AMergeThatBringsNoSweepSpeaksOfNone) {
   EXPECT_THAT(Run({"store", "merge", "other.db"}).out, StartsWith("added 0 jobs, "));
   EXPECT_EQ(nlohmann::json::parse(Run({"store", "merge", "other.db", "-o", "json"}).out)["sweeps_added"], 0);

@@ -151,6 +151,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   // May change the plan that is answered.
   std::function<void(const v1::SubmitSweepRequest&, v1::Plan&)> when_planned = [](const v1::SubmitSweepRequest&, v1::Plan&) {};
   v1::CheckStoreResponse check;
+  v1::RepairStoreResponse repair;
   std::function<void()> when_checked = [] {};
   std::function<void()> when_merged = [] {};
   int jobs_added = 0;  // By a merge.
@@ -344,6 +345,10 @@ class FakeScheduler final : public v1::Longreach::Service {
     when_checked();
     *response = check;
     return Answer("CheckStore");
+  }
+  grpc::Status RepairStore(grpc::ServerContext*, const v1::RepairStoreRequest*, v1::RepairStoreResponse* response) override {
+    *response = repair;
+    return Answer("RepairStore");
   }
   grpc::Status MergeStore(grpc::ServerContext*, const v1::MergeStoreRequest*,
                           v1::MergeStoreResponse* response) override {

@@ -27,6 +27,7 @@ ADMITTED = {
     "/longreach.v1.Longreach/BackupStore": CLIENT,
     "/longreach.v1.Longreach/CheckStore": READER,
     "/longreach.v1.Longreach/MergeStore": CLIENT,
+    "/longreach.v1.Longreach/RepairStore": CLIENT,
     "/longreach.v1.Longreach/GetInfo": READER,
     "/longreach.v1.Worker/Synchronize": WORKER,
     "/longreach.v1.Artifacts/Upload": WORKER,

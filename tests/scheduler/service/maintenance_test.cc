@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <stop_token>
 #include <vector>
 
 #include "proto/base/build_info.h"
@@ -239,6 +240,70 @@ TEST_F(MaintenanceTest, FilesThatNothingNamesAreARemark) {
   const std::string first = std::min({Sha256Of("a"), Sha256Of("bb"), Sha256Of("ccc"), Sha256Of("dddd")});
   EXPECT_THAT(thorough.remarks(), ElementsAre(::testing::AllOf(HasSubstr("4 files of 10 bytes in '" + (folder_ / "ours.db.artifacts").string()),
                                                              HasSubstr(first.substr(0, 2) + "/" + first), HasSubstr("and 1 more"))));
+}
+
+TEST_F(MaintenanceTest, ARepairMakesACopyMendsAndSaysWhatIsLeftAndASecondOneDoesNothing) {
+  const std::vector<int64_t> jobs = ours_.AddSweep("one", MakePack(2));
+  const int64_t attempt = ours_.Start("w1", jobs);
+  ours_.AddFile(jobs[0], "log", 0, attempt, "a log");
+  ours_.AddFile(jobs[0], "weights", 100, attempt, "the weights");
+  ours_.Succeed(attempt, 0.5);
+  ASSERT_OK(ours_.db().Execute("DELETE FROM measurements WHERE job = 2 AND length = 0; UPDATE sweeps SET jobs_failed = 7"));
+  store::WriteFile(ours_.store->artifacts().PathOf(Sha256Of("a log")), "A log");
+  std::filesystem::remove(ours_.store->artifacts().PathOf(Sha256Of("the weights")));
+  ours_.PutFile("nobody's");
+  ours_.store->artifacts().Settle(Sha256Of("nobody's"));
+  StartWriter();
+
+  ASSERT_OK_AND_ASSIGN(const v1::RepairStoreResponse repair, RepairStore(*ours_.store, *writer_, At(100)));
+
+  EXPECT_THAT(repair.done(), ElementsAre(HasSubstr("runs again: its result was not whole; values of it that are in the backup alone: 1"), HasSubstr("is forgotten, as its file is lost"),
+                                         HasSubstr("was counted anew"), HasSubstr("2 files that nothing names are now in '" + (folder_ / "ours.db.artifacts/aside").string() + "'")));
+  EXPECT_THAT(repair.check().remarks(), ElementsAre(HasSubstr("'longreach store merge OTHER' brings files back")));
+  EXPECT_EQ(repair.backup(), (folder_ / "ours.db.repair-1.backup").string());
+  EXPECT_THAT(repair.check().violations(), ElementsAre(HasSubstr("its file is missing"))) << "weights, which a merge may bring";
+  EXPECT_EQ(Read<int>("SELECT count(*) FROM jobs WHERE state = 'queued'"), 1);
+  EXPECT_EQ(Read<int>("SELECT count(*) FROM measurements WHERE job = 1"), 2);
+  EXPECT_EQ(store::ReadWhole(ours_.store->artifacts().folder_aside() / Sha256Of("nobody's")), "nobody's");
+  EXPECT_EQ(store::ReadWhole(ours_.store->artifacts().folder_aside() / Sha256Of("a log")), "A log") << "as it was";
+  ASSERT_OK_AND_ASSIGN(sql::Connection before, sql::Connection::Open(repair.backup(), sql::Mode::kReadOnly));
+  EXPECT_EQ(*before.One<int>("SELECT count(*) FROM measurements WHERE job = 2"), 1);
+  EXPECT_EQ(*before.One<int>("SELECT jobs_failed FROM sweeps"), 7);
+
+  ASSERT_OK_AND_ASSIGN(const v1::RepairStoreResponse again, RepairStore(*ours_.store, *writer_, At(200)));
+
+  EXPECT_THAT(again.done(), IsEmpty());
+  EXPECT_EQ(again.backup(), "");
+  EXPECT_THAT(again.check().violations(), ElementsAre(HasSubstr("its file is missing")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ours.db.repair-2.backup"));
+}
+
+TEST_F(MaintenanceTest, ARepairOfWhatIsSoundWritesNothing) {
+  ours_.Succeed(ours_.Start("w1", ours_.AddSweep("one", MakePack(2))), 0.5);
+  StartWriter();
+
+  ASSERT_OK_AND_ASSIGN(const v1::RepairStoreResponse repair, RepairStore(*ours_.store, *writer_, At(100)));
+
+  EXPECT_THAT(repair.done(), IsEmpty());
+  EXPECT_EQ(repair.backup(), "");
+  EXPECT_THAT(repair.check().violations(), IsEmpty());
+  EXPECT_EQ(repair.check().jobs(), 2);
+}
+
+TEST_F(MaintenanceTest, ARepairThatIsStoppedChangesNothingAndItsCopyTakesNoNameThatIsTaken) {
+  ours_.AddSweep("one", MakePack(2));
+  ASSERT_OK(ours_.db().Execute("UPDATE sweeps SET jobs_failed = 7"));
+  StartWriter();
+  std::stop_source stopped;
+  stopped.request_stop();
+  EXPECT_EQ(RepairStore(*ours_.store, *writer_, At(100), stopped.get_token()).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Read<int>("SELECT jobs_failed FROM sweeps"), 7);
+  std::filesystem::create_symlink(folder_ / "nowhere" / "at" / "all", folder_ / "ours.db.repair-1.backup");
+
+  ASSERT_OK_AND_ASSIGN(const v1::RepairStoreResponse repair, RepairStore(*ours_.store, *writer_, At(100)));
+
+  EXPECT_EQ(repair.backup(), (folder_ / "ours.db.repair-2.backup").string()) << "no name is taken that somebody has";
+  EXPECT_EQ(Read<int>("SELECT jobs_failed FROM sweeps"), 0);
 }
 
 TEST_F(MaintenanceTest, TheInfoNamesVersionsTheFileAndTheTime) {

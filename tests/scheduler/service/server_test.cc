@@ -293,6 +293,28 @@ TEST_F(ServerTest, AStoreThatIsToBeMergedIntoOneThatIsThereIsReadByTheMerge) {
   EXPECT_TRUE(store::Store::Open(other.store, {}).ok()) << "and free again";
 }
 
+TEST_F(ServerTest, AStoreIsMendedByASchedulerThatWasStartedForItAlone) {
+  Start(Options());
+  Submit(Sweep());
+  {
+    grpc::ClientContext context;
+    v1::RepairStoreResponse response;
+    const grpc::Status refused = client_->RepairStore(&context, v1::RepairStoreRequest(), &response);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(refused.error_message(), HasSubstr("is not mended while a scheduler works on it; stop that one first, then 'longreach store check --repair' mends it"));
+  }
+  server_.reset();
+  ServerOptions options = Options();
+  options.repairs = true;
+  Start(options);
+
+  const v1::RepairStoreResponse repair = Call<v1::RepairStoreResponse>(&v1::Longreach::Stub::RepairStore, v1::RepairStoreRequest());
+
+  EXPECT_EQ(repair.done_size(), 0);
+  EXPECT_EQ(repair.check().violations_size(), 0);
+  EXPECT_EQ(repair.check().sweeps(), 1);
+}
+
 TEST_F(ServerTest, WhoeverWantsTheStoreIsToldToAskOrToWait) {
   for (const StoreHeld held : {StoreHeld::kKept, StoreHeld::kSoonFree, StoreHeld::kMoment}) {
     ServerOptions options = Options();

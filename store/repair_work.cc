@@ -1,0 +1,114 @@
+// What is to run, what runs, and what is counted (declared in repair.h): all of it follows from sweeps, inputs and attempts.
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "store/given_up.h"
+#include "store/job_row.h"
+#include "store/repair.h"
+
+namespace longreach::store {
+namespace {
+
+// More than any chain of inputs is long.
+constexpr int kMostRounds = 1000;
+
+// Of a job `jobs`: those of its sweeps that want it.
+std::string LiveSweeps() {
+  return fmt::format("FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = jobs.num AND s.state = 'live' AND {}", NotGivenUp("sj"));
+}
+
+// Who waits has inputs: one whose rows of them are gone does not begin without.
+constexpr const char* kHasInputs = "EXISTS (SELECT 1 FROM job_inputs AS mine WHERE mine.job = jobs.num)";
+constexpr const char* kLacksAnInput = "EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS source ON source.num = i.source WHERE i.job = jobs.num AND source.state <> 'succeeded')";
+// The input that has failed, with the scheduler's words.
+constexpr const char* kFailedInput =
+    "(SELECT 'input failed: ' || i.name || ' (job ' || substr(source.id, 1, 8) || ')' FROM job_inputs AS i JOIN jobs AS source ON source.num = i.source "
+    "WHERE i.job = jobs.num AND source.state = 'failed' ORDER BY i.name LIMIT 1)";
+
+std::vector<MendingRule> RulesOfJobs() {
+  return {
+      {.find = "SELECT num, 'job ' || substr(id, 1, 8) || ' is not leased any more: attempt ' || attempt || ' has ended or does not have it' FROM jobs WHERE state = 'leased' AND NOT EXISTS ("
+               "SELECT 1 FROM attempts AS a JOIN attempt_jobs AS aj ON aj.attempt = a.id WHERE a.id = jobs.attempt AND a.ended_at IS NULL AND aj.job = jobs.num AND aj.dropped = 0) ORDER BY num",
+       .mends = {fmt::format("UPDATE jobs SET attempt = NULL, state = {} WHERE num = ?1", kStateToRun)}},
+      {.find = "SELECT num, 'job ' || substr(id, 1, 8) || ' is tried afresh: it was ' || state || ' after ' || failures || ' failures and ' || losses || ' lost workers' FROM jobs "
+               "WHERE state IN ('waiting', 'queued', 'leased') AND (failures >= 3 OR losses >= 10) ORDER BY num",
+       .mends = {"UPDATE jobs SET failures = 0, losses = 0 WHERE num = ?1"}},
+      {.find = "SELECT DISTINCT g.job, 'job ' || substr(j.id, 1, 8) || ' is not given up by sweeps that do not have it' FROM given_up AS g JOIN jobs AS j ON j.num = g.job "
+               "WHERE NOT EXISTS (SELECT 1 FROM sweep_jobs AS sj WHERE sj.sweep = g.sweep AND sj.job = g.job) ORDER BY g.job",
+       .mends = {"DELETE FROM given_up WHERE job = ?1 AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS sj WHERE sj.sweep = given_up.sweep AND sj.job = given_up.job)"}},
+      // Those that have yet to follow their sweeps do so by themselves.
+      {.find = fmt::format("SELECT num, 'job ' || substr(id, 1, 8) || ' is ' || iif((SELECT count(*) {0}) > 0, 'wanted', 'not wanted') || ', with priority ' || ifnull((SELECT max(s.priority) {0}), 0) "
+                           "FROM jobs WHERE state <> 'succeeded' AND (wanted <> ((SELECT count(*) {0}) > 0) OR priority <> ifnull((SELECT max(s.priority) {0}), 0)) "
+                           "AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS o JOIN sweeps AS t ON t.num = o.sweep WHERE o.job = jobs.num AND o.position >= t.unsettled_from) ORDER BY num",
+                           LiveSweeps()),
+       .mends = {fmt::format("UPDATE jobs SET wanted = (SELECT count(*) {0}) > 0, priority = ifnull((SELECT max(s.priority) {0}), 0) WHERE num = ?1", LiveSweeps())}},
+      {.find = "SELECT num, 'job ' || substr(id, 1, 8) || ' is cancelled no more, as a live sweep wants it' FROM jobs WHERE state = 'cancelled' AND wanted = 1 ORDER BY num",
+       .mends = {fmt::format("UPDATE jobs SET state = {} WHERE num = ?1", kStateToRun)}},
+      {.find = "SELECT num, 'job ' || substr(id, 1, 8) || ' has failed, and why is not known any more' FROM jobs WHERE state = 'failed' AND failure = '' ORDER BY num",
+       .mends = {"UPDATE jobs SET failure = 'not known: the store did not say why' WHERE num = ?1"}},
+  };
+}
+
+// Each may show another one to be done.
+std::vector<MendingRule> RulesOfInputs() {
+  return {
+      {.find = fmt::format("SELECT num, 'job ' || substr(id, 1, 8) || ' waits: it was ' || state || ', and not all of its inputs are there' FROM jobs "
+                           "WHERE state IN ('queued', 'leased') AND {} ORDER BY num",
+                           kLacksAnInput),
+       .mends = {"UPDATE jobs SET state = 'waiting', attempt = NULL WHERE num = ?1"}},
+      {.find = fmt::format("SELECT num, 'job ' || substr(id, 1, 8) || ' waits no more: all of its inputs are there' FROM jobs WHERE state = 'waiting' AND {} AND NOT {} ORDER BY num", kHasInputs,
+                           kLacksAnInput),
+       .mends = {"UPDATE jobs SET state = 'queued' WHERE num = ?1"}},
+      {.find = fmt::format("SELECT num, 'job ' || substr(id, 1, 8) || ' has failed with what it waited for: ' || {0} FROM jobs WHERE state = 'waiting' AND wanted = 1 AND {0} IS NOT NULL ORDER BY num",
+                           kFailedInput),
+       .mends = {fmt::format("UPDATE jobs SET state = 'failed', failure = {} WHERE num = ?1", kFailedInput)}},
+  };
+}
+
+// What has its result stays with the attempt that has measured it.
+constexpr const char* kIsNoMember = "aj.dropped = 0 AND NOT EXISTS (SELECT 1 FROM jobs AS mine WHERE mine.num = aj.job AND mine.attempt = aj.attempt AND mine.state IN ('leased', 'succeeded'))";
+
+std::vector<MendingRule> RulesOfAttempts(WallTime now) {
+  return {
+      {.find = fmt::format("SELECT a.id, 'attempt ' || a.id || ' is rid of jobs that are not leased to it: ' || count(*) FROM attempts AS a "
+                           "JOIN attempt_jobs AS aj ON aj.attempt = a.id WHERE a.ended_at IS NULL AND {} GROUP BY a.id ORDER BY a.id",
+                           kIsNoMember),
+       .mends = {fmt::format("UPDATE attempt_jobs AS aj SET dropped = 1 WHERE aj.attempt = ?1 AND {}", kIsNoMember)}},
+      {.find = "SELECT id, 'attempt ' || id || ' has ended, as it has no job' FROM attempts WHERE ended_at IS NULL "
+               "AND NOT EXISTS (SELECT 1 FROM attempt_jobs AS aj WHERE aj.attempt = attempts.id AND aj.dropped = 0) ORDER BY id",
+       .mends = {fmt::format("UPDATE attempts SET ended_at = max(started_at, {}), outcome = 'dropped' WHERE id = ?1", now.time_since_epoch().count())}},
+  };
+}
+
+// As schema/check.sql counts.
+MendingRule Counters() {
+  constexpr std::string_view kCounted =
+      "SELECT count(j.state) FILTER (WHERE j.state = 'waiting' AND g.job IS NULL) AS waiting, count(j.state) FILTER (WHERE j.state = 'queued' AND g.job IS NULL) AS queued, "
+      "count(j.state) FILTER (WHERE j.state = 'leased' AND g.job IS NULL) AS leased, count(j.state) FILTER (WHERE j.state = 'succeeded') AS succeeded, "
+      "count(j.state) FILTER (WHERE j.state = 'failed' AND g.job IS NULL) AS failed, "
+      "count(j.state) FILTER (WHERE j.state = 'cancelled' OR (j.state <> 'succeeded' AND g.job IS NOT NULL)) AS cancelled, count(j.state) FILTER (WHERE j.diverged) AS diverged "
+      "FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job LEFT JOIN given_up AS g ON g.sweep = sj.sweep AND g.job = sj.job WHERE sj.role = 'member' AND sj.sweep = sweeps.num";
+  constexpr std::string_view kKept = "jobs_waiting, jobs_queued, jobs_leased, jobs_succeeded, jobs_failed, jobs_cancelled, jobs_diverged";
+  return {.find = fmt::format("SELECT num, 'sweep ' || substr(id, 1, 8) || ' was counted anew' FROM sweeps WHERE ({}) <> ({}) ORDER BY num", kKept, kCounted),
+          .mends = {fmt::format("UPDATE sweeps SET ({}) = ({}) WHERE num = ?1", kKept, kCounted)}};
+}
+
+}  // namespace
+
+absl::Status MendWork(sql::Transaction& tx, WallTime now, Mended& mended) {
+  for (const MendingRule& rule : RulesOfJobs()) RETURN_IF_ERROR(Follow(tx, rule, mended).status());
+  int mends = 1;
+  for (int round = 0; mends > 0 && round < kMostRounds; ++round) {
+    mends = 0;
+    for (const MendingRule& rule : RulesOfInputs()) {
+      ASSIGN_OR_RETURN(const int some, Follow(tx, rule, mended));
+      mends += some;
+    }
+  }
+  for (const MendingRule& rule : RulesOfAttempts(now)) RETURN_IF_ERROR(Follow(tx, rule, mended).status());
+  return Follow(tx, Counters(), mended).status();
+}
+
+}  // namespace longreach::store
