@@ -90,7 +90,7 @@ std::filesystem::path BackupBeforeRepair(const std::filesystem::path& store) {
 }
 
 // Asked before: a disk that is full is in the way of the store itself.
-absl::Status CheckRoom(sql::Connection& db, const std::filesystem::path& backup) {
+absl::Status CheckRoomForBackup(sql::Connection& db, const std::filesystem::path& backup) {
   ASSIGN_OR_RETURN(const double bytes, db.One<double>("SELECT CAST(page_count AS REAL) * page_size FROM pragma_page_count, pragma_page_size"));
   std::error_code unknown;
   const std::filesystem::space_info disk = std::filesystem::space(backup.parent_path(), unknown);
@@ -216,7 +216,7 @@ absl::StatusOr<v1::RepairStoreResponse> RepairStore(store::Store& store, store::
     const std::filesystem::path backup = BackupBeforeRepair(store.file());
     {
       ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
-      RETURN_IF_ERROR(CheckRoom(snapshot.db(), backup));
+      RETURN_IF_ERROR(CheckRoomForBackup(snapshot.db(), backup));
       RETURN_IF_ERROR(store::CopyBeforeChange(snapshot.db(), backup, stop).status());
     }
     response.set_backup(backup.string());
