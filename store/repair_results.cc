@@ -41,11 +41,13 @@ MendingRule ValuesOfNoResult() {
           .mends = {"DELETE FROM measurements WHERE job = ?1"}};
 }
 
-// The attempt is what a number is traced to.
+// The attempt is what a number is traced to. One that has the job, or that has succeeded and may have had it, is not put in doubt: a merge brings attempts that succeeded with
+// a job whose result was not taken.
 MendingRule ResultsOfAnotherAttempt() {
   return {.find = fmt::format("SELECT num, {} || ' had the result of attempt ' || attempt || ': the one that succeeded with it is ' || (SELECT max(aj.attempt) {}) FROM jobs "
-                              "WHERE state = 'succeeded' AND (SELECT count(*) {}) = 1 AND attempt <> (SELECT max(aj.attempt) {}) ORDER BY num",
-                              kJob, kSucceededWith, kSucceededWith, kSucceededWith),
+                              "WHERE state = 'succeeded' AND (SELECT count(*) {}) = 1 AND NOT EXISTS (SELECT 1 FROM attempts AS own WHERE own.id = jobs.attempt AND own.outcome IS 'succeeded') "
+                              "AND NOT EXISTS (SELECT 1 FROM attempt_jobs AS mine WHERE mine.attempt = jobs.attempt AND mine.job = jobs.num) ORDER BY num",
+                              kJob, kSucceededWith, kSucceededWith),
           .mends = {fmt::format("UPDATE jobs SET attempt = (SELECT max(aj.attempt) {}) WHERE num = ?1", kSucceededWith)}};
 }
 
