@@ -5,7 +5,7 @@
 namespace longreach::store {
 
 bool IsIdPrefix(std::string_view text) {
-  return text.size() >= 4 && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
+  return text.size() >= kLeastIdDigits && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-';
          });
 }

@@ -173,8 +173,14 @@ absl::StatusOr<SweepRow> NewestSweep(sql::Connection& db, std::string_view refer
   ASSIGN_OR_RETURN(std::vector<std::string> names, db.All<std::string>("SELECT DISTINCT name FROM sweeps ORDER BY name"));
   names.insert(names.begin(), "last");
   const std::string closest = ClosestWord(reference, names);
-  return absl::NotFoundError(fmt::format("there is no sweep '{}'; {}'longreach sweeps' shows all of them", reference,
-                                         closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest)));
+  std::string hint = closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest);
+  if (hint.empty() && reference.size() < kLeastIdDigits) {
+    // It is no name: then perhaps an id, of which too little was typed.
+    ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kPrefix, reference, AfterPrefix(reference)));
+    ASSIGN_OR_RETURN(const std::vector<SweepRow> begun, ReadSweeps(std::move(rows)));
+    if (!begun.empty()) hint = fmt::format("of an id give at least {} digits; ", kLeastIdDigits);
+  }
+  return absl::NotFoundError(fmt::format("there is no sweep '{}'; {}'longreach sweeps' shows all of them", reference, hint));
 }
 
 absl::Status SetSweepState(sql::Transaction& tx, int64_t sweep, SweepState state) {

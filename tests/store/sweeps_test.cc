@@ -344,6 +344,8 @@ TEST_F(SweepsTest, ASweepIsFoundByIdByItsBeginningByNameAndAsTheLast) {
   EXPECT_EQ(named("beta"), "beta");
   EXPECT_EQ(named("last"), "beta");
   EXPECT_EQ(named(alpha.id.substr(0, 3)), "NOT_FOUND") << "too short";
+  EXPECT_THAT(std::string(NewestSweep(test_.db(), alpha.id.substr(0, 3)).status().message()), HasSubstr("'; of an id give at least 4 digits; 'longreach sweeps'"));
+  EXPECT_THAT(std::string(NewestSweep(test_.db(), "zzz").status().message()), HasSubstr("there is no sweep 'zzz'; 'longreach sweeps'")) << "no id begins so";
   EXPECT_EQ(named(""), "INVALID_ARGUMENT");
   EXPECT_THAT(std::string(NewestSweep(test_.db(), "alpah").status().message()), HasSubstr("did you mean 'alpha'?"));
   ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepAsked(tx, 1, At(300)); }));
