@@ -170,7 +170,8 @@ std::string GridAsMarkdown(const Grid& grid) {
 }
 
 std::string GridAsLatex(const Grid& grid) {
-  std::string out = "\\begin{tabular}{";
+  std::string out(kNeedsBooktabs);
+  out += "\\begin{tabular}{";
   for (const GridColumn& column : grid.columns) out += column.is_number ? 'r' : 'l';
   out += "}\n\\toprule\n";
   for (size_t i = 0; i < grid.columns.size(); ++i) {

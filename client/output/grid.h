@@ -47,7 +47,10 @@ std::string GridAsTable(const Grid& grid, bool bold_header);
 // characters are written as \xNN. Without the header, rows that follow others.
 std::string GridAsCsv(const Grid& grid, bool header = true);
 std::string GridAsMarkdown(const Grid& grid);
+// A tabular in the style of booktabs, to be put into a table environment.
 std::string GridAsLatex(const Grid& grid);
+// Begins each tabular of ours: without that package a document with it does not compile.
+inline constexpr std::string_view kNeedsBooktabs = "% needs \\usepackage{booktabs}\n";
 // A JSON array of objects.
 std::string GridAsJson(const Grid& grid);
 

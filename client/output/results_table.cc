@@ -280,11 +280,12 @@ std::string AsMarkdown(const Table& table, const ResultsStyle& style) {
   return out;
 }
 
-// A tabular in the style of booktabs, to be put into a table environment.
+// As GridAsLatex().
 std::string AsLatex(const Table& table, const ResultsStyle& style) {
   const bool groups = HasGroups(table);
   std::string out;
   if (!table.title().empty()) out += fmt::format("% {}\n", Printable(table.title()));
+  out += kNeedsBooktabs;
   out += fmt::format("\\begin{{tabular}}{{{}{}}}\n\\toprule\n{}", groups ? "ll" : "l", std::string(table.columns_size(), 'r'), groups ? " & " : "");
   for (const TableAxisEntry& column : table.columns()) out += " & " + EscapeLatex(Label(column));
   out += " \\\\\n\\midrule\n";

@@ -91,7 +91,7 @@ TEST(GridTest, LatexHasAMinusAndNoHyphen) {
   EXPECT_EQ(LatexNumber(">1000"), "\\textgreater{}1000");
   EXPECT_EQ(LatexNumber("-"), "-") << "what is not there";
   const Grid grid{.columns = {{"name", "NAME"}, {"value", "VALUE", true}}, .rows = {{TextCell("-1"), NumberCell(-1)}}};
-  EXPECT_EQ(GridAsLatex(grid), "\\begin{tabular}{lr}\n\\toprule\nNAME & VALUE \\\\\n\\midrule\n-1 & $-$1 \\\\\n\\bottomrule\n\\end{tabular}\n");
+  EXPECT_EQ(GridAsLatex(grid), "% needs \\usepackage{booktabs}\n\\begin{tabular}{lr}\n\\toprule\nNAME & VALUE \\\\\n\\midrule\n-1 & $-$1 \\\\\n\\bottomrule\n\\end{tabular}\n");
 }
 
 TEST(GridTest, JsonHasTypedMembers) {

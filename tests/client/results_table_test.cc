@@ -231,6 +231,7 @@ TEST(ResultsTableTest, MarkdownAndLatexMarkTheBestInBold) {
   EXPECT_EQ(
       RenderResults(Example(), Spec(), Format::kLatex, {}),
       "% Table B.1: accuracy (%)\n"
+      "% needs \\usepackage{booktabs}\n"
       "\\begin{tabular}{llrr}\n"
       "\\toprule\n"
       " &  & Log KERPLE & Log KERPLE (randomized) \\\\\n"
