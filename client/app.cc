@@ -8,6 +8,7 @@
 
 #include "client/errors.h"
 #include "client/given_options.h"
+#include "client/meant_command.h"
 #include "client/output/text.h"
 #include "client/spec/meant_field.h"
 #include "longreach/v1/spec.pb.h"
@@ -124,10 +125,10 @@ absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string
     const auto child = std::find_if(children.begin(), children.end(),
                                     [&word](const CLI::App* one) { return one->get_name() == word; });
     if (child == children.end()) {
-      const std::vector<std::string> known = CommandNames(*app);
+      const std::string meant = app == &root ? CommandMeant(root, word) : "";
       return UsageError(
           fmt::format("unknown command '{} {}'", PathOf(*app), Printable(word)),
-          JoinHints(DidYouMean(word, known), fmt::format("'{} --help' shows all of them", PathOf(*app))));
+          JoinHints(meant.empty() ? DidYouMean(word, CommandNames(*app)) : meant, fmt::format("'{} --help' shows all of them", PathOf(*app))));
     }
     app = *child;
   }
