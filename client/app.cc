@@ -52,11 +52,15 @@ std::string PathOf(const CLI::App& app) {
 }
 
 // Hydra's way to override a field, a field and its value in two words, and a store that is named by its file alone: here these are options.
+// And two sweeps where there is place for one.
 std::string OptionHint(const CLI::App& app, const CLI::ParseError& error, const std::string& message) {
   if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return "";
   const std::string_view words = std::string_view(message).substr(std::min(message.find(": "), message.size() - 2) + 2);
   const std::string_view first = words.substr(0, words.find(' '));
   if (first.ends_with(".db")) return fmt::format("'--store {}' names a store;", first);
+  // A second sweep, for one table or figure of both.
+  const std::string& name = app.get_name();
+  if (first.find('=') == first.npos && (name == "results" || name == "plot")) return "'longreach spec FIRST SECOND' writes one sweep of several, whose jobs are not trained again;";
   const CLI::Option* const set = app.get_option_no_throw("--set");
   if (set == nullptr) return "";
   if (first.find('=') != std::string_view::npos) return fmt::format("'--set {}' replaces a field;", first);

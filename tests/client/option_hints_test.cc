@@ -51,5 +51,12 @@ TEST(OptionHintsTest, AStoreThatIsNamedByItsFileAloneIsAnsweredWithStore) {
   ExpectRefusedAsUsage({"pause", "last", "x=1"}, "not expected here: x=1\n  'longreach pause --help'");
 }
 
+TEST(OptionHintsTest, ASecondSweepForATableOrAFigureIsAnsweredWithSpec) {
+  const std::string joined = "not expected here: deep\n  'longreach spec FIRST SECOND' writes one sweep of several, whose jobs are not trained again; 'longreach ";
+  ExpectRefusedAsUsage({"plot", "wide", "deep", "--file", "a.svg"}, joined + "plot --help'");
+  ExpectRefusedAsUsage({"results", "wide", "deep"}, joined + "results --help'");
+  ExpectRefusedAsUsage({"status", "wide", "deep"}, "not expected here: deep\n  'longreach status --help'");
+}
+
 }  // namespace
 }  // namespace longreach::client
