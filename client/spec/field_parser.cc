@@ -62,7 +62,10 @@ const Named* FindByAnyName(std::string_view word, const std::vector<Named>& know
 std::string DidYouMeanNamed(std::string_view word, const std::vector<Named>& known) {
   if (const Named* named = FindByAnyName(word, known)) return fmt::format("did you mean '{}'?", named->name);
   std::vector<std::string> names;
-  for (const Named& one : known) names.push_back(one.name);
+  for (const Named& one : known) {
+    // One that goes by several names is offered once: two would count as two that a word may be short for.
+    if (std::ranges::find(names, one.name) == names.end()) names.push_back(one.name);
+  }
   return DidYouMean(word, names);
 }
 
@@ -80,7 +83,7 @@ absl::Status CheckTask(std::string_view name) {
 // "rope_randomized" and "Randomized RoPE" are rope:randomized.
 std::string DidYouMeanEncoding(std::string_view word) {
   // What else papers call them.
-  std::vector<Named> known = {{"rope", "rotary"}, {"sin_cos", "sinusoidal"}, {"none", "nope"}};
+  std::vector<Named> known = {{"rope", "rotary"}, {"sin_cos", "sinusoidal"}, {"none", "nope"}, {"log_kerple", "kerple"}, {"relative", "transformer-xl"}};
   for (const catalog::Encoding& one : catalog::Encodings()) known.push_back({std::string(one.name), one.label});
   constexpr std::string_view kRandomizedWord = "randomized";
   std::string plain = Bare(word);

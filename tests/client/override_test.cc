@@ -211,6 +211,9 @@ TEST(OverrideTest, KnowsEncodingsAndTasksAsPapersWriteThem) {
   }
   EXPECT_THAT(OverrideRefusal({"encoding=rotary"}), HasSubstr("did you mean 'rope'?"));
   EXPECT_THAT(OverrideRefusal({"encoding=NoPE"}), HasSubstr("did you mean 'none'?"));
+  for (const char* written : {"KERPLE", "kerple", "log"}) EXPECT_THAT(OverrideRefusal({std::string("encoding=") + written}), HasSubstr("did you mean 'log_kerple'?")) << written;
+  EXPECT_THAT(OverrideRefusal({"encoding=kerple_randomized"}), HasSubstr("did you mean 'log_kerple:randomized'?"));
+  EXPECT_THAT(OverrideRefusal({"encoding=transformer_xl"}), HasSubstr("did you mean 'relative'?"));
   EXPECT_THAT(OverrideRefusal({"encoding=none_randomized"}), HasSubstr("'longreach list encodings' shows all of them"));
   EXPECT_EQ(OverrideRefusal({"encoding=..."}), "error: --set encoding: unknown encoding '...'\n  'longreach list encodings' shows all of them\n");
 }
