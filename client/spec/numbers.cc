@@ -105,8 +105,19 @@ bool IsForeignRange(std::string_view text) {
   return dash != text.npos && ParseInteger(Trim(text.substr(0, dash))) && ParseInteger(Trim(text.substr(dash + 1)));
 }
 
+constexpr std::string_view kHowWholeRangesAreWritten = "a range is written 0..2, with both its ends, or 0..8:2, with a step";
+
+// "0 1 2", without what stands between the values of a list.
+bool IsListOfBlanks(std::string_view text) {
+  const std::vector<std::string> parts = Split(text, ' ');
+  return parts.size() > 1 && std::ranges::all_of(parts, [](const std::string& part) { return ParseInteger(part).has_value(); });
+}
+
 std::string HowWholeIsWritten(std::string_view text) {
-  if (IsForeignRange(text)) return "a range is written 0..2, with both its ends, or 0..8:2, with a step";
+  if (IsForeignRange(text)) return std::string(kHowWholeRangesAreWritten);
+  if (IsListOfBlanks(text)) return "several values have ',' between them: 0,1,2";
+  // As a shell leaves it of [0, 1] without quotes.
+  if (text.starts_with('[') || text.ends_with(']')) return "a list is written 0,1,2, or '[0, 1, 2]' with both brackets and, for the shell, in quotes";
   const std::optional<int64_t> meant = WholeMeant(text);
   return "whole numbers look like 2000000" + (meant ? fmt::format("; write {}", *meant) : std::string());
 }
@@ -136,6 +147,8 @@ bool IsRange(std::string_view text) { return text.find(kDots) != std::string_vie
 
 absl::StatusOr<NumberRange> ParseWholeRange(std::string_view text, int64_t least, int64_t most) {
   const RangeTexts texts = TextsOf(text);
+  // "0..", "..2" and "0...2".
+  if (texts.first.empty() || texts.last.empty() || texts.last.starts_with('.')) return UsageError(fmt::format("'{}' is no range", Printable(text)), kHowWholeRangesAreWritten);
   ASSIGN_OR_RETURN(const int64_t first, ParseWhole(texts.first, least, most));
   ASSIGN_OR_RETURN(const int64_t last, ParseWhole(texts.last, least, most));
   int64_t step = 1;
@@ -156,6 +169,9 @@ absl::StatusOr<NumberRange> ParseWholeRange(std::string_view text, int64_t least
 
 absl::StatusOr<NumberRange> ParseDecimalRange(std::string_view text) {
   const RangeTexts texts = TextsOf(text);
+  if (texts.first.empty() || texts.last.empty()) {
+    return UsageError(fmt::format("'{}' is no range", Printable(text)), "a range is written 0.1..0.5:0.1, with both its ends and a step");
+  }
   ASSIGN_OR_RETURN(const double first, ParseNumber(texts.first));
   ASSIGN_OR_RETURN(const double last, ParseNumber(texts.last));
   if (!texts.step) {

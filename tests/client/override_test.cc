@@ -140,7 +140,8 @@ TEST(OverrideTest, AListMayHaveTheBracketsOfASweepFile) {
   ASSERT_EQ(grid.size(), 1u);
   EXPECT_THAT(grid.front().values, ElementsAre("2", "4"));
   EXPECT_THAT(OverrideRefusal({"seed=[]"}), HasSubstr("--set seed: a list without a value"));
-  EXPECT_THAT(OverrideRefusal({"seed=[0,1"}), HasSubstr("'[0' is not a whole number"));
+  EXPECT_THAT(OverrideRefusal({"seed=[0,1"}), HasSubstr("'[0' is not a whole number\n  a list is written 0,1,2, or '[0, 1, 2]' with both brackets"));
+  EXPECT_THAT(OverrideRefusal({"seed=0 1 2"}), HasSubstr("'0 1 2' is not a whole number\n  several values have ',' between them: 0,1,2"));
   // A single text is taken as it stands.
   EXPECT_EQ(read("name=[x]").spec.name(), "[x]");
 }

@@ -144,6 +144,10 @@ TEST(SpecReaderTest, RefusesValuesThatTheirFieldDoesNotAdmit) {
   EXPECT_THAT(Refusal("axes: {learning_rate: inf}"), HasSubstr("is not a finite number"));
   EXPECT_THAT(Refusal("axes: {learning_rate: 1e999}"), HasSubstr("1e999 is out of range\n  numbers go from"));
   EXPECT_THAT(Refusal("axes: {seed: 5..2}"), HasSubstr("the range 5..2 is empty"));
+  for (const std::string half : {"0..", "..2", "0...2", ".."}) {
+    EXPECT_THAT(Refusal("axes: {seed: '" + half + "'}"), HasSubstr("axes.seed: '" + half + "' is no range\n  a range is written 0..2, with both its ends")) << half;
+  }
+  EXPECT_THAT(Refusal("evaluation: {attention_scales: '0.8..:0.1'}"), HasSubstr("'0.8..:0.1' is no range\n  a range is written 0.1..0.5:0.1, with both its ends and a step"));
   EXPECT_THAT(Refusal("axes: {seed: 0..10:0}"), HasSubstr("the step of the range 0..10:0: 0 is out of range"));
   EXPECT_THAT(Refusal("axes: {seed: 0..10:2.5}"), HasSubstr("'2.5' is not a whole number"));
   EXPECT_THAT(Refusal("evaluation: {attention_scales: 0.8..2}"), HasSubstr("the range 0.8..2 has no step\n  write 0.8..2:0.1"));
