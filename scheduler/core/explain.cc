@@ -15,6 +15,12 @@ using Sentences = std::vector<std::string>;
 constexpr std::string_view kNoRetryHelps =
     "What it begins with diverged, which is a result and stays: a retry fails for the same reason. Another learning rate or seed of that job is another job.";
 
+// Of an allocation that was refused, and of a trainer that the kernel has most likely killed for want of memory.
+constexpr std::string_view kOutOfMemory = "out of memory";
+constexpr std::string_view kWhatGivesMemory =
+    "A retry needs a worker with more memory, or one that trains fewer packs at a time (--packs 1), as each has its share. With another training.batch_size, or a smaller "
+    "model, it is another job.";
+
 void ExplainInputs(const JobFacts& facts, Sentences& out) {
   for (const InputFact& input : facts.inputs) {
     if (input.source_state == "succeeded") continue;
@@ -137,6 +143,7 @@ std::vector<std::string> Explain(const JobFacts& facts) {
     out.push_back(fmt::format("It failed: {}.", failed->reason.empty() ? "no reason was recorded" : failed->reason));
     if (InputHasDiverged(failed->reason)) out.emplace_back(kNoRetryHelps);
     else if (!facts.sweep.empty()) out.push_back(fmt::format("'longreach retry {}' gives the failed jobs of its sweep another chance.", facts.sweep));
+    if (failed->reason.find(kOutOfMemory) != std::string::npos) out.emplace_back(kWhatGivesMemory);
     ExplainInputs(facts, out);
   } else {
     out.push_back(Cancellation(facts));

@@ -137,9 +137,17 @@ TEST(ExplainTest, WhatAWorkerDidBeforeTheSchedulerBeganIsNotWhatItDoes) {
 TEST(ExplainTest, TheEndsSayWhy) {
   EXPECT_THAT(Explain({.state = Succeeded{Attempt{2}}, .diverged = true, .diverged_at = 30}), ElementsAre(HasSubstr("not finite at step 30")));
   EXPECT_THAT(Explain({.state = Succeeded{Attempt{2}}}), ElementsAre("It has its result, from attempt 2."));
-  EXPECT_THAT(Explain({.state = Failed{"out of memory"}, .failures = 3, .sweep = "1f3a5c7e"}),
-              ElementsAre("It failed: out of memory.", "'longreach retry 1f3a5c7e' gives the failed jobs of its sweep another chance.", "It failed 3 of at most 3 times."));
+  EXPECT_THAT(Explain({.state = Failed{"hung"}, .failures = 3, .sweep = "1f3a5c7e"}),
+              ElementsAre("It failed: hung.", "'longreach retry 1f3a5c7e' gives the failed jobs of its sweep another chance.", "It failed 3 of at most 3 times."));
   EXPECT_THAT(Explain({.state = Cancelled{}}), ElementsAre("It was cancelled; submitting its sweep again revives it."));
+}
+
+// The same job on the same worker would fail in the same way.
+TEST(ExplainTest, WhatFailedForWantOfMemoryIsToldWhatGivesItSome) {
+  for (const char* reason : {"out of memory: you tried to allocate 3222093888 bytes", "crashed: trainer killed by SIGKILL, most likely because the machine ran out of memory"}) {
+    EXPECT_THAT(Explain({.state = Failed{reason}, .sweep = "1f3a5c7e"}),
+                ElementsAre(HasSubstr(reason), HasSubstr("'longreach retry 1f3a5c7e'"), HasSubstr("a worker with more memory"))) << reason;
+  }
 }
 
 TEST(ExplainTest, OfACancelledJobTheCommandIsNamedThatRevivesIt) {
