@@ -9,6 +9,7 @@
 
 #include "client/commands/suggestions.h"
 #include "client/doctor/variables.h"
+#include "client/errors.h"
 #include "client/holder.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -123,6 +124,9 @@ void Session::SayWhoHasIt(std::string_view waiting, std::string_view how_long) {
 absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
   store_ = settings_.store;
   if (store_.empty()) store_ = use == StoreUse::kExistingOrNone ? kMemory : kDefaultStore;
+  if (use == StoreUse::kCreate && store_ == kMemory) {
+    return UsageError(fmt::format("--store: '{}' ends with this command, and all that it is to keep", kMemory), "name a file; 'longreach plan' needs none");
+  }
   std::error_code error;
   const bool lacks = store_ != kMemory && !std::filesystem::exists(store_, error);
   if (lacks && error && use != StoreUse::kCreate) {  // Which says it when it makes one.

@@ -86,6 +86,18 @@ TEST_F(EmbeddedTest, PlanWithoutAStoreUsesMemory) {
   EXPECT_NE(calls.rfind("--store :memory:"), 0u) << "a store that is not there is planned as an empty one";
 }
 
+// Hours of training would be gone with the command that printed their table.
+TEST_F(EmbeddedTest, NothingIsSubmittedToAStoreInMemory) {
+  SetScheduler(Listens());
+  for (const char* command : {"run", "submit"}) {
+    const Outcome outcome = Run({command, "table-b1", "--store", ":memory:"});
+    EXPECT_EQ(outcome.code, kUsage) << command;
+    EXPECT_EQ(outcome.err, "error: --store: ':memory:' ends with this command, and all that it is to keep\n  name a file; 'longreach plan' needs none\n") << command;
+  }
+  EXPECT_EQ(Contents("scheduler.calls"), "");
+  EXPECT_EQ(Run({"plan", "table-b1", "--store", ":memory:", "-o", "json"}).code, kDone);
+}
+
 TEST_F(EmbeddedTest, ASchedulerThatRefusesIsQuotedAndTheExitCodeIsOne) {
   SetScheduler(
       "echo 'some log line' >&2\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
