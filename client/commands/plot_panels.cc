@@ -10,6 +10,7 @@
 #include "client/errors.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/decoders.h"
 #include "proto/types/axis_list.h"
 #include "proto/types/settings.h"
 #include "proto/types/words.h"
@@ -82,6 +83,16 @@ absl::StatusOr<v1::Table> FetchLines(Connection& connection, const PanelsQuestio
   return AtBestValues(choice, by_value, question.best_of);
 }
 
+// A panel of encoders beside one of decoders: the table of neither says that they do not compare, as that of all panels does.
+void SayWhyPanelsDoNotCompare(const v1::Table& overview, std::vector<PlotPanel>& panels) {
+  const std::string why = catalog::WhyDecodersDoNotCompare(overview.metric());
+  const auto says_it = [&why](const v1::Table& table) { return std::ranges::find(table.notes(), why) != table.notes().end(); };
+  if (panels.size() < 2 || !says_it(overview)) return;
+  for (PlotPanel& panel : panels) {
+    if (!says_it(panel.table)) panel.table.add_notes(why);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<PlotPanel>> FetchPanels(Connection& connection, const PanelsQuestion& question, const PanelsSource& source) {
@@ -110,6 +121,7 @@ absl::StatusOr<std::vector<PlotPanel>> FetchPanels(Connection& connection, const
     ASSIGN_OR_RETURN(v1::Table none, FetchLines(connection, question, source, std::nullopt));
     panels.push_back({.title = "", .key = "", .table = std::move(none)});
   }
+  SayWhyPanelsDoNotCompare(overview, panels);
   return panels;
 }
 
@@ -125,7 +137,8 @@ std::vector<std::string> NotesOf(const PlotAxes& axes, const std::vector<PlotPan
   }
   std::vector<std::string> notes;
   for (const auto& [note, titles] : titles_of) {
-    if (panels.size() == 1) notes.push_back(note);
+    const bool is_of_figure = note == catalog::WhyDecodersDoNotCompare(panels.front().table.metric());
+    if (panels.size() == 1 || is_of_figure) notes.push_back(note);
     else notes.push_back(titles.size() == 1 ? fmt::format("{}: {}", titles.front(), note) : fmt::format("{} panels, each: {}", titles.size(), note));
   }
   return notes;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/catalog/decoders.h"
 #include "tests/client/plot_fixture.h"
 
 namespace longreach::client {
@@ -265,6 +266,20 @@ TEST_F(PlotTest, WhichLinesAndPanelsThereAreIsNotSaidAgain) {
   EXPECT_THAT(notes, HasSubstr("some seeds"));
   EXPECT_THAT(notes, Not(HasSubstr("cells over systems"))) << "the title says it";
   EXPECT_THAT(notes, HasSubstr("something else")) << "a note's kind decides, not how it begins";
+}
+
+TEST_F(PlotTest, ThatDecodersDoNotCompareIsSaidOfTheFigureAndOtherNotesOfTheirPanels) {
+  scheduler_.table.add_rows()->set_key("parity_check");  // A panel each.
+  scheduler_.table.add_cells()->set_measured(50);
+  const std::string why = catalog::WhyDecodersDoNotCompare(scheduler_.table.metric());
+  scheduler_.table.add_notes(why);
+  scheduler_.table.add_notes("1 job failed");
+
+  EXPECT_EQ(Run("a.vl.json", {"--panels", "task"}).code, kDone);
+
+  const std::string notes = nlohmann::json::parse(Written("a.vl.json"))["title"]["subtitle"].dump();
+  EXPECT_THAT(notes, HasSubstr("\"" + why + "\""));
+  EXPECT_THAT(notes, HasSubstr("2 panels, each: 1 job failed"));
 }
 
 TEST_F(PlotTest, AHeatMapOfWhatHasNoSlicesIsNotDrawn) {

@@ -42,6 +42,12 @@ def test_a_decoder_beside_the_encoder(home, tmp_path):
         assert compared.code == 0 and "they differ in model.causal" in compared.out, compared
         assert ("they do not compare" in compared.out + compared.err) == is_said, compared
 
+    # Each panel is of encoders or of decoders alone, but they stand side by side.
+    figure = run_cli(home, "plot", "both", "--panels", "model.causal", "--file", "-", "--store", store).json()
+    assert [note for note in figure["title"]["subtitle"] if note.startswith("accuracy of decoders (model.causal: true) is")], figure["title"]
+    figure = run_cli(home, "plot", "both", "--panels", "model.causal", "--only", "model.causal=true", "--file", "-", "--store", store).json()
+    assert not [note for note in figure["title"]["subtitle"] if "decoders" in note], figure["title"]
+
     engines = query(store, "SELECT DISTINCT engine FROM attempts ORDER BY engine")
     assert engines and all(engine.startswith("lanes") for (engine,) in engines), engines
 
