@@ -60,7 +60,8 @@ std::string AxisChoice::Range::Text() const { return fmt::format("{}{}{}", Short
 
 absl::Status AxisChoice::Add(std::string_view text) {
   const bool numbers = IsNumberAxis(axis_);
-  for (const std::string& word : Split(WithoutListBrackets(text), ',')) {
+  for (const std::string& part : Split(WithoutListBrackets(Trim(text)), ',')) {
+    const std::string word(Trim(part));
     if (const std::string range = AsRangeHere(word); numbers && !range.empty()) {
       return absl::InvalidArgumentError(fmt::format("'{}' is no number; a range is written {}={}", word, axis_, range));
     }

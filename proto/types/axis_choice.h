@@ -31,8 +31,8 @@ class AxisChoice {
 
   explicit AxisChoice(std::string axis) : axis_(std::move(axis)) {}
 
-  // Takes VALUE[,VALUE...] too, where a value of numbers may be FIRST..LAST. On an axis of names that is a name. Brackets around it all,
-  // which a list has in a sweep file, are left out.
+  // Takes VALUE[,VALUE...] too, where a value of numbers may be FIRST..LAST. On an axis of names that is a name. Brackets around it all
+  // and blanks around values, which a list has in a sweep file, are left out.
   // INVALID_ARGUMENT: it is no range, one as other programs write it, or no test length: 0, which stands for all lengths together, is none.
   absl::Status Add(std::string_view text);
 

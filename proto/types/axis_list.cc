@@ -6,7 +6,12 @@
 
 namespace longreach {
 
-std::vector<std::string> AxesIn(std::string_view list) { return list.empty() ? std::vector<std::string>() : Split(list, ','); }
+std::vector<std::string> AxesIn(std::string_view list) {
+  if (list.empty()) return {};
+  std::vector<std::string> axes;
+  for (const std::string& axis : Split(list, ',')) axes.emplace_back(Trim(axis));
+  return axes;
+}
 
 bool HasAxis(std::string_view list, std::string_view axis) {
   const std::vector<std::string> axes = AxesIn(list);

@@ -8,7 +8,7 @@
 
 namespace longreach {
 
-// "task,system" as task and system; of an empty text none.
+// "task,system" as task and system, and "task, system" too; of an empty text none.
 std::vector<std::string> AxesIn(std::string_view list);
 // The list has this axis.
 bool HasAxis(std::string_view list, std::string_view axis);

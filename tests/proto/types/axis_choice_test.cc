@@ -42,6 +42,12 @@ TEST(AxisChoiceTest, AListMayHaveTheBracketsOfASweepFile) {
   EXPECT_TRUE(Choice("encoding", "[rope]").Has("rope"));
 }
 
+TEST(AxisChoiceTest, AListMayHaveBlanksBetweenItsValues) {
+  EXPECT_THAT(Choice("seed", "0, 2..4 ").Words(), ElementsAre("0", "2 to 4"));
+  EXPECT_THAT(Choice("task", " [even_pairs, bucket_sort]").values(), ElementsAre("bucket_sort", "even_pairs"));
+  EXPECT_THAT(Choice("training.weight_decay", "").values(), ElementsAre("")) << "jobs that do not have it";
+}
+
 TEST(AxisChoiceTest, ARangeAsOthersWriteItIsToldHowItIsWritten) {
   EXPECT_EQ(WhyNot("seed", "0-4"), "'0-4' is no number; a range is written seed=0..4");
   EXPECT_EQ(WhyNot("length", "50,41:60"), "'41:60' is no number; a range is written length=41..60");

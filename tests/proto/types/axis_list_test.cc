@@ -14,6 +14,8 @@ TEST(AxisListTest, HasCommasBetweenItsAxes) {
   EXPECT_THAT(AxesIn("task"), ElementsAre("task"));
   EXPECT_THAT(AxesIn("task,model.layers"), ElementsAre("task", "model.layers"));
   EXPECT_THAT(AxesIn("task,"), ElementsAre("task", "")) << "to be refused";
+  EXPECT_THAT(AxesIn("task, model.layers "), ElementsAre("task", "model.layers")) << "as lists are written in sweep files";
+  EXPECT_TRUE(HasAxis("task, system", "system"));
   EXPECT_TRUE(HasAxis("task,system", "system"));
   EXPECT_FALSE(HasAxis("task,system", "sys"));
   EXPECT_FALSE(HasAxis("", "")) << "no axis is there";
