@@ -18,7 +18,7 @@ constexpr std::string_view kNoRetryHelps =
 // Of an allocation that was refused, and of a trainer that the kernel has most likely killed for want of memory.
 constexpr std::string_view kOutOfMemory = "out of memory";
 constexpr std::string_view kWhatGivesMemory =
-    "A retry needs a worker with more memory, or one that trains fewer packs at a time (--packs 1), as each has its share. With another training.batch_size, or a smaller "
+    "If memory was short, a retry needs a worker with more memory, or one that trains fewer packs at a time (--packs 1), as each has its share. With another training.batch_size, or a smaller "
     "model, it is another job.";
 
 void ExplainInputs(const JobFacts& facts, Sentences& out) {
