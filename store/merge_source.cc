@@ -75,6 +75,9 @@ MergeSource::~MergeSource() = default;
 
 absl::StatusOr<MergeSource> MergeSource::Hold(const std::filesystem::path& file, const std::filesystem::path& artifacts) {
   std::error_code error;
+  if (std::filesystem::is_directory(file, error)) {
+    return absl::NotFoundError(fmt::format("'{}' is a folder, and no store to merge; name the file of the store in it", file.string()));
+  }
   if (!std::filesystem::is_regular_file(file, error)) {
     return absl::NotFoundError(fmt::format("there is no store '{}' to merge; name the file of the store to take over", file.string()));
   }

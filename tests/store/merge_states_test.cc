@@ -120,6 +120,9 @@ TEST_F(MergeTest, AStoreThatIsHeldForeignNewerOrAbsentIsRefused) {
   EXPECT_THAT(std::string(MergeSource::Open(folder_ / "theirs.db").status().message()), HasSubstr("try again when that has ended, or merge a copy")) << "a command's";
   EXPECT_EQ(MergeSource::Open(folder_ / "ours.db").status().code(), absl::StatusCode::kFailedPrecondition) << "ourselves";
   EXPECT_EQ(MergeSource::Open(folder_ / "none.db").status().code(), absl::StatusCode::kNotFound);
+  const absl::Status folder = MergeSource::Hold(folder_.path()).status();
+  EXPECT_EQ(folder.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(folder.message()), HasSubstr("is a folder, and no store to merge"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "none.db"));
   WriteFile(folder_ / "text", "this is not a database, but it is long enough to look like one could be here\n");
   EXPECT_EQ(MergeSource::Open(folder_ / "text").status().code(), absl::StatusCode::kFailedPrecondition) << "as the call's description has it";
