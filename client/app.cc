@@ -300,7 +300,7 @@ std::unique_ptr<AppTree> BuildApp() {
       "there. A single flag wins over that, and that over the rest of the file; over the environment only with --context.\n"
       "'longreach config show' says which value each has, and who says so.\n"
       "Exit codes: 0 done, 1 some job failed or refused, 2 usage, 3 scheduler not reachable, 4 not found, 5 not allowed,\n"
-      "6 wait timed out, 130 interrupted, 141 nobody reads the answer on.\n\n"
+      "6 wait timed out, 130 interrupted (143 by SIGTERM, 129 by SIGHUP), 141 nobody reads the answer on.\n\n"
       "Examples:\n"
       "  longreach run quickstart\n"
       "  longreach plan table-b1 --set training.steps=1000\n"
