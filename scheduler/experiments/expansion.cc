@@ -42,7 +42,7 @@ absl::Status CheckName(const std::string& name) {
 template <typename Values, typename ToTextFunction>
 absl::Status CheckAxis(const Values& values, std::string_view prefix, std::string_view axis, bool complete, ToTextFunction to_text) {
   const std::string field = fmt::format("axes.{}", axis);
-  if (complete && values.empty()) return Refuse(prefix, field, fmt::format("no value; give at least one, as in --set {}=VALUE", axis));
+  if (complete && values.empty()) return Refuse(prefix, field, fmt::format("no value; give at least one, as '{0}: VALUE' below 'axes:' in the file or as --set {0}=VALUE", axis));
   if (!complete && values.size() > 1) {
     return Refuse(prefix, field, fmt::format("{} values; an input comes from one job, so at most one (none: the job's own)", values.size()));
   }

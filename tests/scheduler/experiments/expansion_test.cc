@@ -139,7 +139,7 @@ TEST(ExpansionTest, RefusesNamesThatCommandsCannotTake) {
 TEST(ExpansionTest, WhereNothingIsTrainedALearningRateIsAskedForWithWhatToWrite) {
   v1::SweepSpec sweep = Sweep();
   sweep.mutable_axes()->clear_learning_rate();
-  EXPECT_EQ(ExpansionRefusal(sweep), "axes.learning_rate: no value; give at least one, as in --set learning_rate=VALUE");
+  EXPECT_EQ(ExpansionRefusal(sweep), "axes.learning_rate: no value; give at least one, as 'learning_rate: VALUE' below 'axes:' in the file or as --set learning_rate=VALUE");
   sweep.mutable_training()->set_steps(0);
   EXPECT_THAT(ExpansionRefusal(sweep), HasSubstr("axes.learning_rate: no value; nothing is trained (training.steps: 0), but a job has one"));
   EXPECT_THAT(ExpansionRefusal(sweep), HasSubstr("\n  set any, the same in all such sweeps, as in --set learning_rate=1e-4"));
