@@ -28,6 +28,12 @@ std::string Listed(const std::vector<std::string>& ids, size_t digits) {
   return Join(beginnings, ", ") + (ids.size() > kIdsNamed ? ", ..." : "");
 }
 
+// Of a reference that no job has. People ask "why does it not go on?" of a sweep.
+std::string WhatShowsJobs(sql::Connection& db, std::string_view reference) {
+  return store::NewestSweep(db, reference).ok() ? fmt::format("it is a sweep, whose jobs 'longreach jobs {}' shows", reference)
+                                                : "'longreach jobs SWEEP' shows a sweep's jobs";
+}
+
 // "1511d96a (submitted 2026-11-28 05:16:53Z, 4 jobs), ...": what people tell sweeps of one name apart by.
 absl::StatusOr<std::string> ListedSweeps(sql::Connection& db, const std::vector<std::string>& ids) {
   std::vector<std::string> sweeps;
@@ -69,13 +75,11 @@ absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_vi
 absl::StatusOr<int64_t> ResolveJob(sql::Connection& db, std::string_view reference) {
   if (!store::IsIdPrefix(reference)) {
     return absl::InvalidArgumentError(
-        fmt::format("job: '{}' is not a job's id or its beginning (at least 4 hexadecimal digits); "
-                    "'longreach jobs SWEEP' shows a sweep's jobs",
-                    reference));
+        fmt::format("job: '{}' is not a job's id or its beginning (at least 4 hexadecimal digits); {}", reference, WhatShowsJobs(db, reference)));
   }
   ASSIGN_OR_RETURN(std::vector<std::string> ids, store::JobIdsBeginning(db, reference, kIdsNamed + 1));
   if (ids.empty()) {
-    return absl::NotFoundError(fmt::format("there is no job '{}'; 'longreach jobs SWEEP' shows a sweep's jobs", reference));
+    return absl::NotFoundError(fmt::format("there is no job '{}'; {}", reference, WhatShowsJobs(db, reference)));
   }
   if (ids.size() > 1) {
     return absl::InvalidArgumentError(fmt::format("job: several jobs begin with '{}' ({}); give more digits", reference,

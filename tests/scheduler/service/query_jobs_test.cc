@@ -55,6 +55,24 @@ class QueryJobsTest : public QueryFixture {
   }
 };
 
+TEST_F(QueryJobsTest, WhoNamesASweepIsToldWhatShowsItsJobs) {
+  const Made sweep = AddSweep(SmallSweep("mine"));
+  const auto refused = [this](const std::string& reference) {
+    store::Snapshot snapshot = Read();
+    v1::GetJobRequest request;
+    request.set_job(reference);
+    return ExplainJob(snapshot.db(), request, board_.Read()).status();
+  };
+  for (const std::string reference : {"mine", "last"}) {
+    EXPECT_EQ(refused(reference).code(), absl::StatusCode::kInvalidArgument) << reference;
+    EXPECT_THAT(std::string(refused(reference).message()), HasSubstr("(at least 4 hexadecimal digits); it is a sweep, whose jobs 'longreach jobs " + reference + "' shows"));
+  }
+  const std::string id = sweep.id.substr(0, 12);
+  EXPECT_EQ(refused(id).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(std::string(refused(id).message()), "there is no job '" + id + "'; it is a sweep, whose jobs 'longreach jobs " + id + "' shows");
+  EXPECT_THAT(std::string(refused("nothing").message()), HasSubstr("; 'longreach jobs SWEEP' shows a sweep's jobs"));
+}
+
 TEST_F(QueryJobsTest, PagesFollowTheOrderOfExpansionAndEndWithoutAToken) {
   const Made sweep = AddSweep(SmallSweep("s"));
   v1::ListJobsRequest request;
