@@ -156,7 +156,10 @@ absl::StatusOr<std::optional<int>> SweepRun::AwaitWorkers() {
   bool is_told = false;
   for (OwnWorker& worker : workers_) {
     while (!worker.process.ReadLine(milliseconds(100)).has_value() && !worker.process.WaitFor(milliseconds(10))) {
-      if (interrupt_.count() > 0) return interrupt_.exit_code();  // Nothing has begun.
+      if (interrupt_.count() > 0) {
+        session_.Say(kBeforeAnyJob);
+        return interrupt_.exit_code();
+      }
       if (!is_told && Clock::now() > start + kSilentPatience) {
         is_told = true;
         session_.Say("waiting for the worker: it opens its device, or that of a run that was killed has not ended yet");

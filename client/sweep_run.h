@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/embedded.h"
@@ -23,6 +24,9 @@
 #include "longreach/v1/api.pb.h"
 
 namespace longreach::client {
+
+// Of an interrupt that comes before there is something to keep.
+inline constexpr std::string_view kBeforeAnyJob = "stopped before any job began";
 
 // What workers of our own are told.
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options);

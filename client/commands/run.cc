@@ -113,7 +113,10 @@ absl::StatusOr<std::optional<int>> RunCommand::CheckBeforeStore(Session& session
   const InterruptScope interrupt;  // Not of what comes next: there is nothing to keep yet when a scheduler starts.
   // Before the data, whose import may take long. Where no store is yet there is always something to run.
   ASSIGN_OR_RETURN(const std::optional<int> ended, TryWorkerBeforeStore(session, /*embed_by_default=*/true, worker_options_, interrupt));
-  if (ended.has_value()) return ended;
+  if (ended.has_value()) {
+    if (interrupt.count() > 0) session.Say(kBeforeAnyJob);
+    return ended;
+  }
   return EnsureAll(session, sweeps, plans, interrupt);
 }
 

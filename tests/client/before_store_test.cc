@@ -264,5 +264,17 @@ TEST_F(BeforeStoreTest, AMergeOfWhatIsNoStoreMakesNone) {
   EXPECT_FALSE(std::filesystem::exists(store()));
 }
 
+// Hours of training would be gone with the command that printed their table.
+TEST_F(BeforeStoreTest, NothingIsSubmittedToAStoreInMemory) {
+  SetScheduler(Listens());
+  for (const char* command : {"run", "submit"}) {
+    const Outcome outcome = Run({command, "table-b1", "--store", ":memory:"});
+    EXPECT_EQ(outcome.code, kUsage) << command;
+    EXPECT_EQ(outcome.err, "error: --store: ':memory:' ends with this command, and all that it is to keep\n  name a file; 'longreach plan' needs none\n") << command;
+  }
+  EXPECT_EQ(Contents("scheduler.calls"), "");
+  EXPECT_EQ(Run({"plan", "table-b1", "--store", ":memory:", "-o", "json"}).code, kDone);
+}
+
 }  // namespace
 }  // namespace longreach::client

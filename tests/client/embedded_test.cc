@@ -86,18 +86,6 @@ TEST_F(EmbeddedTest, PlanWithoutAStoreUsesMemory) {
   EXPECT_NE(calls.rfind("--store :memory:"), 0u) << "a store that is not there is planned as an empty one";
 }
 
-// Hours of training would be gone with the command that printed their table.
-TEST_F(EmbeddedTest, NothingIsSubmittedToAStoreInMemory) {
-  SetScheduler(Listens());
-  for (const char* command : {"run", "submit"}) {
-    const Outcome outcome = Run({command, "table-b1", "--store", ":memory:"});
-    EXPECT_EQ(outcome.code, kUsage) << command;
-    EXPECT_EQ(outcome.err, "error: --store: ':memory:' ends with this command, and all that it is to keep\n  name a file; 'longreach plan' needs none\n") << command;
-  }
-  EXPECT_EQ(Contents("scheduler.calls"), "");
-  EXPECT_EQ(Run({"plan", "table-b1", "--store", ":memory:", "-o", "json"}).code, kDone);
-}
-
 TEST_F(EmbeddedTest, ASchedulerThatRefusesIsQuotedAndTheExitCodeIsOne) {
   SetScheduler(
       "echo 'some log line' >&2\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
@@ -361,6 +349,19 @@ TEST_F(EmbeddedTest, AnInterruptStopsTheWorkerInOrderAndSaysHowToGoOn) {
           "1 of 2 jobs done, and everything is kept. To go on:\n  longreach run table-b1 --set training.steps=2 --store " +
           store()));
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
+}
+
+// Else nobody could tell it from an interrupt that came too late.
+TEST_F(EmbeddedTest, AnInterruptBeforeTheWorkerIsReadySaysThatNothingHasBegun) {
+  MakeStore();
+  SetScheduler(Listens());
+  SetWorker("kill -INT " + std::to_string(getpid()) + "\ncat >/dev/null\n");
+
+  const Outcome outcome = Run({"run", "table-b1", "--store", store()});
+
+  EXPECT_EQ(outcome.code, kInterrupted);
+  EXPECT_THAT(outcome.err, HasSubstr("stopped before any job began\n"));
+  EXPECT_TRUE(fake_.submitted.dry_run()) << "nothing but its plan was asked for";
 }
 
 TEST_F(EmbeddedTest, AnInterruptOnAFullDiskSaysWhatIsWaitedForAndNotThatEverythingIsKept) {
