@@ -60,7 +60,7 @@ std::string OptionHint(const CLI::App& app, const CLI::ParseError& error, const 
   if (first.ends_with(".db")) return fmt::format("'--store {}' names a store;", first);
   // A second sweep, for one table or figure of both.
   const std::string& name = app.get_name();
-  if (first.find('=') == first.npos && (name == "results" || name == "plot")) return "'longreach spec FIRST SECOND' writes one sweep of several, whose jobs are not trained again;";
+  if (!first.starts_with('-') && first.find('=') == first.npos && (name == "results" || name == "plot")) return "'longreach spec FIRST SECOND' writes one sweep of several, whose jobs are not trained again;";
   const CLI::Option* const set = app.get_option_no_throw("--set");
   if (set == nullptr) return "";
   if (first.find('=') != std::string_view::npos) return fmt::format("'--set {}' replaces a field;", first);

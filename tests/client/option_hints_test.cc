@@ -55,6 +55,7 @@ TEST(OptionHintsTest, ASecondSweepForATableOrAFigureIsAnsweredWithSpec) {
   const std::string joined = "not expected here: deep\n  'longreach spec FIRST SECOND' writes one sweep of several, whose jobs are not trained again; 'longreach ";
   ExpectRefusedAsUsage({"plot", "wide", "deep", "--file", "a.svg"}, joined + "plot --help'");
   ExpectRefusedAsUsage({"results", "wide", "deep"}, joined + "results --help'");
+  ExpectRefusedAsUsage({"results", "wide", "-5"}, "not expected here: -5\n  'longreach results --help'");
   ExpectRefusedAsUsage({"status", "wide", "deep"}, "not expected here: deep\n  'longreach status --help'");
 }
 
