@@ -67,6 +67,15 @@ def training(scheduler, worker=None):
     return [attempt for attempt in running if 0 < attempt.step < attempt.steps and worker in (None, attempt.worker_name)]
 
 
+def stands_in_the_middle(scheduler, worker):
+    """Whether the worker is in the first half of a job, and then it stands still: nothing can end between this look and what comes next."""
+    worker.signal(signal.SIGSTOP)
+    if any(attempt.step < attempt.steps / 2 for attempt in training(scheduler, worker.worker_name)):
+        return True
+    worker.signal(signal.SIGCONT)
+    return False
+
+
 def is_over(scheduler):
     return query(scheduler.store, "SELECT count(*) FROM jobs WHERE state <> 'succeeded'") == [(0,)]
 
@@ -93,17 +102,8 @@ def test_a_worker_killed_in_the_middle_of_a_job(home, undisturbed):
     scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1")
     workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.2") for _ in range(2)]
     submit(home, scheduler)
-
-    def in_the_middle(worker):
-        # It stands still for the look, so that the job cannot end between that and the kill.
-        worker.signal(signal.SIGSTOP)
-        if training(scheduler, worker.worker_name):
-            return True
-        worker.signal(signal.SIGCONT)
-        return False
-
     # Either of them: one that comes late may find that the other has done it all.
-    until(lambda: next(filter(in_the_middle, workers), None), "a worker is in the middle of a job").kill()
+    until(lambda: next((one for one in workers if stands_in_the_middle(scheduler, one)), None), "a worker is in the middle of a job").kill()
     wait_for_the_end(home, scheduler)
     assert outcome(scheduler.store) == undisturbed
     outcomes = dict(query(scheduler.store, "SELECT outcome, count(*) FROM attempts GROUP BY outcome"))
@@ -148,11 +148,14 @@ def test_the_scheduler_killed_in_the_middle_of_a_job(home, undisturbed):
 
 
 def test_a_worker_asked_to_stop_gives_its_work_back(home, undisturbed):
-    scheduler = Scheduler(home)
+    # Asked often, or short jobs end before they have told how far they are.
+    scheduler = Scheduler(home, "--renew-every-s", "0.1")
     leaving = Worker(home, scheduler)
     submit(home, scheduler)
-    until(lambda: training(scheduler), "the worker is in the middle of a job")
-    assert leaving.stop() == 0
+    until(lambda: stands_in_the_middle(scheduler, leaving), "the worker is in the middle of a job")
+    leaving.signal(signal.SIGTERM)
+    leaving.signal(signal.SIGCONT)
+    assert leaving.wait() == 0
     given_back = query(scheduler.store, "SELECT count(*) FROM attempts WHERE outcome = 'given_back'")
     assert given_back == [(1,)]
     # The checkpoint came along: the next worker goes on where this one stopped.
