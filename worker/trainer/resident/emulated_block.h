@@ -29,10 +29,10 @@ inline constexpr int kWarpSize = 32;
 // The instructions at which a warp meets.
 enum class Meeting : uint8_t { kSync, kShuffle, kProduct8, kProduct16, kLoad, kTranspose };
 
-// What the threads of a warp bring to a meeting and take from it.
-struct Exchange {
-  uint32_t words[kWarpSize][6];
-  float sums[kWarpSize][4];
+// What the threads of a warp bring to a meeting and take from it. The same of all threads lies side by side, as rows of what they multiply do.
+struct alignas(16) Exchange {
+  uint32_t words[6][kWarpSize];
+  float sums[2][kWarpSize][2];  // The first two of a thread's four, and the others.
   const void* rows[kWarpSize];
 };
 
@@ -40,7 +40,7 @@ struct Exchange {
 class Block {
  public:
   Block() : stacks_(kThreads) {
-    for (int i = 0; i < kThreads; ++i) fibers_.push_back(std::make_unique<Fiber>(stacks_[i], Stacks::kBytes, &Enter));
+    for (int i = 0; i < kThreads; ++i) fibers_.push_back(std::make_unique<Fiber>(stacks_[i], Stacks::kBytes - Shift(i), &Enter));
   }
 
   // Lets all fibers go on to where they may end.
@@ -189,6 +189,10 @@ class Block {
     unsigned turn = 0;
     Meeting at = Meeting::kSync;
   };
+
+  // How far below the end of its room a thread's stack begins. The rooms are whole pages apart, so that the same variable of all threads of
+  // a warp, which take turns, would lie in the same few lines of a cache; shifted, they are spread over all lines of a page.
+  static size_t Shift(int thread) { return static_cast<size_t>(thread % kWarpSize) * (4096 / kWarpSize); }
 
   [[noreturn]] static void Enter() {
     Fiber::Entered();

@@ -43,40 +43,72 @@ inline float ToFloat(Half x) {
 inline float HalfOf(uint32_t pair, int i) { return ToFloat(static_cast<Half>(i != 0 ? pair >> 16 : pair)); }
 
 using FourFloats [[gnu::vector_size(16), gnu::may_alias]] = float;
+using FourWords [[gnu::vector_size(16), gnu::may_alias]] = uint32_t;
+using EightHalves [[gnu::vector_size(16), gnu::may_alias]] = uint16_t;
+
+// Of numbers in the lower half of each word. Exact.
+inline FourFloats ToFloats(FourWords x) {
+  if constexpr (kOperands == Operands::kBfloat16) return reinterpret_cast<FourFloats>(x << 16);
+  const FourWords size = (x & 0x7fffu) << 13, normal = size + 0x38000000u;
+  // Those below 2^-14 are as far from 0 as they are from 2^-14 with that exponent.
+  const FourWords below = reinterpret_cast<FourWords>(reinterpret_cast<FourFloats>(size + 0x38800000u) - 0x1p-14f);
+  const FourWords is_below = reinterpret_cast<FourWords>(size < 0x00800000u), is_infinite = reinterpret_cast<FourWords>(size >= 0x0f800000u);
+  const FourWords bits = (is_below & below) | (~is_below & normal) | (is_infinite & 0x7f800000u);
+  return reinterpret_cast<FourFloats>(bits | (x & 0x8000u) << 16);
+}
+
+// Eight numbers of four threads' words, in order.
+inline void ToFloats(float* to, const uint32_t* pairs) {
+  FourWords of_pairs;
+  std::memcpy(&of_pairs, pairs, sizeof(of_pairs));
+  const FourFloats even = ToFloats(of_pairs & 0xffffu), odd = ToFloats(of_pairs >> 16);
+  const FourFloats first = __builtin_shufflevector(even, odd, 0, 4, 1, 5), second = __builtin_shufflevector(even, odd, 2, 6, 3, 7);
+  std::memcpy(to, &first, sizeof(first));
+  std::memcpy(to + 4, &second, sizeof(second));
+}
 
 // sums += A B for a warp: A [16][kInner], B [kInner][8], spread over the threads as warp.h says. B's words follow A's.
 template <int kInner>
 void MultiplyTiles(Exchange& exchange) {
   constexpr int kWordsOfA = kInner / 4;
-  float a[16][kInner];
+  float a[16][kInner], b_transposed[8][kInner];
   alignas(16) float b[kInner][8];
-  for (int lane = 0; lane < kWarpSize; ++lane) {
-    const int g = lane / 4, c = lane % 4;
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) {
+  for (int g = 0; g < 8; ++g) {
 #pragma GCC unroll 4
-      for (int word = 0; word < kWordsOfA; ++word) {
-        a[g + 8 * (word & 1)][2 * c + 8 * (word >> 1) + i] = HalfOf(exchange.words[lane][word], i);
-      }
-      for (int word = 0; word < kInner / 8; ++word) b[2 * c + 8 * word + i][g] = HalfOf(exchange.words[lane][kWordsOfA + word], i);
-    }
+    for (int word = 0; word < kWordsOfA; ++word) ToFloats(a[g + 8 * (word & 1)] + 8 * (word >> 1), exchange.words[word] + 4 * g);
+#pragma GCC unroll 2
+    for (int word = 0; word < kInner / 8; ++word) ToFloats(b_transposed[g] + 8 * word, exchange.words[kWordsOfA + word] + 4 * g);
   }
-  for (int row = 0; row < 16; ++row) {
-    float(*const of_row)[4] = exchange.sums + row % 8 * 4;
-    const int half = row / 8 * 2;
-    FourFloats left = {of_row[0][half], of_row[0][half + 1], of_row[1][half], of_row[1][half + 1]};
-    FourFloats right = {of_row[2][half], of_row[2][half + 1], of_row[3][half], of_row[3][half + 1]};
-    const FourFloats* of_b = reinterpret_cast<const FourFloats*>(b);
+  for (int k = 0; k < kInner; ++k) {
 #pragma GCC unroll 8
+    for (int g = 0; g < 8; ++g) b[k][g] = b_transposed[g][k];
+  }
+  const FourFloats* const of_b = reinterpret_cast<const FourFloats*>(b);
+  for (int row = 0; row < 16; ++row) {
+    FourFloats* const of_row = reinterpret_cast<FourFloats*>(exchange.sums[row / 8][row % 8 * 4]);
+    FourFloats left = of_row[0], right = of_row[1];
+#pragma GCC unroll 16
     for (int k = 0; k < kInner; ++k) {
       left += a[row][k] * of_b[2 * k];
       right += a[row][k] * of_b[2 * k + 1];
     }
+    of_row[0] = left;
+    of_row[1] = right;
+  }
+}
+
+inline EightHalves LowerOf(EightHalves x, EightHalves y) { return __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11); }
+inline EightHalves UpperOf(EightHalves x, EightHalves y) { return __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15); }
+// Each time rows i and i + 4 are shuffled like two halves of a pack of cards; after three times rows are columns.
+inline void Transpose(EightHalves (&rows)[8]) {
+  for (int time = 0; time < 3; ++time) {
+    EightHalves shuffled[8];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
-      of_row[i / 2][half + i % 2] = left[i];
-      of_row[2 + i / 2][half + i % 2] = right[i];
+      shuffled[2 * i] = LowerOf(rows[i], rows[i + 4]);
+      shuffled[2 * i + 1] = UpperOf(rows[i], rows[i + 4]);
     }
+    std::memcpy(rows, shuffled, sizeof(rows));
   }
 }
 
@@ -96,16 +128,14 @@ void LoadTiles(uint32_t* to, const void* row, bool transposed) {
   block.Bring().rows[block.lane()] = row;
   const Exchange& taken = block.Meet(Meeting::kLoad, [&](Exchange& exchange) {
     for (int i = 0; i < kCount; ++i) {
-      uint16_t tile[8][8];
-      for (int r = 0; r < 8; ++r) std::memcpy(tile[r], exchange.rows[8 * i + r], sizeof(tile[r]));
-      for (int lane = 0; lane < kWarpSize; ++lane) {
-        const int g = lane / 4, c = lane % 4;
-        const uint16_t low = transposed ? tile[2 * c][g] : tile[g][2 * c], high = transposed ? tile[2 * c + 1][g] : tile[g][2 * c + 1];
-        exchange.words[lane][i] = low | static_cast<uint32_t>(high) << 16;
-      }
+      EightHalves tile[8];
+      for (int r = 0; r < 8; ++r) std::memcpy(&tile[r], exchange.rows[8 * i + r], sizeof(tile[r]));
+      if (transposed) Transpose(tile);
+      std::memcpy(exchange.words[i], tile, sizeof(tile));  // Threads 4 r .. 4 r + 3 take row r.
     }
   });
-  std::memcpy(to, taken.words[block.lane()], kCount * sizeof(uint32_t));
+  const int lane = block.lane();
+  for (int i = 0; i < kCount; ++i) to[i] = taken.words[i][lane];
 }
 
 inline Half Round(float x) {
@@ -141,9 +171,9 @@ inline void SyncWarp() {
 inline float ShuffleXor(float x, int mask) {
   const emulation::Unseen unseen;
   emulation::Block& block = emulation::Block::Mine();
-  block.Bring().words[block.lane()][0] = std::bit_cast<uint32_t>(x);
+  block.Bring().words[0][block.lane()] = std::bit_cast<uint32_t>(x);
   const emulation::Exchange& taken = block.Meet(emulation::Meeting::kShuffle, [](emulation::Exchange&) {});
-  return std::bit_cast<float>(taken.words[block.lane() ^ mask][0]);
+  return std::bit_cast<float>(taken.words[0][block.lane() ^ mask]);
 }
 
 inline int OfWarp(int x) { return x; }
@@ -170,28 +200,32 @@ inline uint32_t PositiveOf(uint32_t pair) {
 inline uint32_t SpreadUpperBits(uint32_t x) { return (x >> 31 & 1u) * 0xffff0000u | (x >> 15 & 1u) * 0xffffu; }
 using emulation::ToFloat;
 
-inline void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
-  const emulation::Unseen unseen;
-  emulation::Block& block = emulation::Block::Mine();
-  emulation::Exchange& brought = block.Bring();
+namespace emulation {
+
+// Brings the words of both factors and the sums to a product of the warp's, and takes the sums.
+template <int kInner, size_t kWords>
+void Multiply(Meeting at, float (&sums)[4], const uint32_t (&words)[kWords]) {
+  static_assert(kWords == kInner / 4 + kInner / 8);
+  const Unseen unseen;
+  Block& block = Block::Mine();
+  Exchange& brought = block.Bring();
   const int lane = block.lane();
-  const uint32_t words[3] = {a0, a1, b0};
-  std::memcpy(brought.words[lane], words, sizeof(words));
-  std::memcpy(brought.sums[lane], sums, sizeof(sums));
-  const emulation::Exchange& taken = block.Meet(emulation::Meeting::kProduct8, emulation::MultiplyTiles<8>);
-  std::memcpy(sums, taken.sums[lane], sizeof(sums));
+  for (size_t i = 0; i < kWords; ++i) brought.words[i][lane] = words[i];
+  std::memcpy(brought.sums[0][lane], sums, 2 * sizeof(float));
+  std::memcpy(brought.sums[1][lane], sums + 2, 2 * sizeof(float));
+  const Exchange& taken = block.Meet(at, MultiplyTiles<kInner>);
+  std::memcpy(sums, taken.sums[0][lane], 2 * sizeof(float));
+  std::memcpy(sums + 2, taken.sums[1][lane], 2 * sizeof(float));
+}
+
+}  // namespace emulation
+
+inline void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
+  emulation::Multiply<8>(emulation::Meeting::kProduct8, sums, {a0, a1, b0});
 }
 
 inline void Mma16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
-  const emulation::Unseen unseen;
-  emulation::Block& block = emulation::Block::Mine();
-  emulation::Exchange& brought = block.Bring();
-  const int lane = block.lane();
-  const uint32_t words[6] = {a0, a1, a2, a3, b0, b1};
-  std::memcpy(brought.words[lane], words, sizeof(words));
-  std::memcpy(brought.sums[lane], sums, sizeof(sums));
-  const emulation::Exchange& taken = block.Meet(emulation::Meeting::kProduct16, emulation::MultiplyTiles<16>);
-  std::memcpy(sums, taken.sums[lane], sizeof(sums));
+  emulation::Multiply<16>(emulation::Meeting::kProduct16, sums, {a0, a1, a2, a3, b0, b1});
 }
 
 inline void Load4(uint32_t (&to)[4], const void* row) { emulation::LoadTiles<4>(to, row, false); }
@@ -202,9 +236,9 @@ inline uint32_t Transpose8x8(uint32_t x) {
   const emulation::Unseen unseen;
   emulation::Block& block = emulation::Block::Mine();
   const int lane = block.lane(), g = lane / 4, c = lane % 4;
-  block.Bring().words[lane][0] = x;
+  block.Bring().words[0][lane] = x;
   const emulation::Exchange& taken = block.Meet(emulation::Meeting::kTranspose, [](emulation::Exchange&) {});
-  const auto at = [&](int row, int column) { return (taken.words[row * 4 + column / 2][0] >> (16 * (column & 1))) & 0xffffu; };
+  const auto at = [&](int row, int column) { return (taken.words[0][row * 4 + column / 2] >> (16 * (column & 1))) & 0xffffu; };
   return at(2 * c, g) | at(2 * c + 1, g) << 16;
 }
 
