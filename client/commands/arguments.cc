@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <set>
-#include <utility>
 
+#include "client/commands/words_elsewhere.h"
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/presets.h"
@@ -67,10 +66,10 @@ CLI::Option* AddJobArgument(CLI::App& app, std::string& job) {
   return app.add_option("JOB", job, "The job's id, or its beginning (at least 4 digits)")->required()->check(WhyNoText);
 }
 
-absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known) {
+absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known, std::string_view meant) {
   if (value.empty() || std::ranges::find(known, value) != known.end()) return absl::OkStatus();
   return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(value)),
-                    JoinHints(DidYouMean(value, known), fmt::format("there are: {}", Join(known, ", "))));
+                    JoinHints(meant.empty() ? DidYouMean(value, known) : fmt::format("did you mean '{}'?", meant), fmt::format("there are: {}", Join(known, ", "))));
 }
 
 absl::Status CheckAxis(std::string_view option, const std::string& axis, const std::vector<std::string>& known) {
@@ -102,32 +101,16 @@ absl::Status CheckAxisWords(std::string_view option, const std::vector<std::stri
 
 namespace {
 
-// What other programs and papers call a metric, where no letters of its name here would lead to it.
-std::string MetricMeant(std::string_view word) {
-  constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
-      {"bpc", "bits_per_byte"}, {"ce", "loss"},        {"em", "exact_match"}, {"eval_loss", "loss"},       {"nll", "loss"},
-      {"ppl", "perplexity"},    {"test_loss", "loss"}, {"top1", "accuracy"},  {"val_loss", "loss"},        {"validation_loss", "loss"},
-  };
-  const auto found = std::ranges::find(kElsewhere, word, &std::pair<std::string_view, std::string_view>::first);
-  return found == std::end(kElsewhere) ? "" : std::string(found->second);
-}
-
 absl::Status CheckMetric(const std::string& metric) {
   std::vector<std::string> metrics;
   for (const catalog::Metric& one : catalog::Metrics()) metrics.emplace_back(one.name);
-  const std::string meant = MetricMeant(metric);
-  if (meant.empty()) return CheckChoice("--metric", metric, metrics);
-  return UsageError(fmt::format("--metric: unknown value '{}'", Printable(metric)),
-                    fmt::format("did you mean '{}'? there are: {}", meant, Join(metrics, ", ")));
+  return CheckChoice("--metric", metric, metrics, MeantElsewhere(WordOf::kMetric, metric));
 }
 
 }  // namespace
 
 absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate, bool by_step) {
-  if (aggregate == "avg" || aggregate == "average") {
-    return UsageError(fmt::format("--aggregate: unknown value '{}'", aggregate), fmt::format("did you mean 'mean'? there are: {}", Join(catalog::Aggregates(), ", ")));
-  }
-  RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate, catalog::Aggregates()));
+  RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate, catalog::Aggregates(), MeantElsewhere(WordOf::kAggregate, aggregate)));
   if (by_step && !metric.empty() && metric != kTrainingLoss) {
     return UsageError(fmt::format("--metric {}: tests come after training, and have no steps; losses of training alone do", Printable(metric)),
                       fmt::format("did you mean '{}'? without --metric it is that one", kTrainingLoss));

@@ -28,8 +28,9 @@ CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgu
 CLI::Option* AddSweepsArgument(CLI::App& app, std::vector<std::string>& sweeps);
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
 
-// That an option's value is one of those; an empty one was not given. INVALID_ARGUMENT: which there are, and the nearest.
-absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known);
+// That an option's value is one of those; an empty one was not given. INVALID_ARGUMENT: which there are, and the nearest, or, where it is
+// known, the one that is `meant`.
+absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known, std::string_view meant = {});
 // The same of an axis of a table, which may be the path of a setting as well.
 absl::Status CheckAxis(std::string_view option, const std::string& axis, const std::vector<std::string>& known);
 // The same of several with ',' between them. INVALID_ARGUMENT: one is there twice.

@@ -5,13 +5,12 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
-#include <string_view>
-#include <utility>
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/listings.h"
 #include "client/commands/sweep_calls.h"
+#include "client/commands/words_elsewhere.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -25,15 +24,6 @@ namespace {
 // For every page the scheduler reads the sweep's specification, with all of its seeds. With the longest reasons of failures, 1,000 bytes each, this many
 // jobs are 6 MB, and an answer may have kMaxMessageBytes.
 constexpr int kPage = 4000;
-
-// What a batch system or a tracker of experiments calls a state, where no letters of its name here would lead to it.
-std::string_view StateElsewhere(std::string_view word) {
-  constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
-      {"completed", "succeeded"}, {"crashed", "failed"}, {"done", "succeeded"}, {"error", "failed"}, {"finished", "succeeded"}, {"nan", "diverged"}, {"pending", "queued"},
-  };
-  const auto found = std::ranges::find(kElsewhere, word, &std::pair<std::string_view, std::string_view>::first);
-  return found == std::end(kElsewhere) ? "" : found->second;
-}
 
 // Leaves so many of the best, the best first; of equal ones the first.
 void KeepBest(size_t most, bool higher_is_better, std::vector<v1::Job>& jobs) {
@@ -171,10 +161,7 @@ class Jobs final : public Command {
     for (const std::string& state : Split(state_, ',')) {
       if (state.empty()) return UsageError(fmt::format("--state: '{}' has a ',' without a state", Printable(state_)), fmt::format("there are: {}", Join(ShownFilterWords(), ", ")));
       const auto meant = std::ranges::find_if(known, [&state](const std::string& word) { return word == state || ShownState(word) == state; });
-      if (const std::string_view here = StateElsewhere(state); meant == known.end() && !here.empty()) {
-        return UsageError(fmt::format("--state: unknown value '{}'", state), fmt::format("did you mean '{}'? there are: {}", here, Join(ShownFilterWords(), ", ")));
-      }
-      if (meant == known.end()) RETURN_IF_ERROR(CheckChoice("--state", state, ShownFilterWords()));
+      if (meant == known.end()) RETURN_IF_ERROR(CheckChoice("--state", state, ShownFilterWords(), MeantElsewhere(WordOf::kState, state)));
       states.push_back(meant == known.end() ? state : *meant);
     }
     return Join(states, ",");

@@ -19,6 +19,18 @@ using ::testing::HasSubstr;
 
 class ArgumentsTest : public WithFakeScheduler {};
 
+// Each is meant for a value of one option alone: a state's word says nothing of a metric.
+TEST_F(ArgumentsTest, AWordOfAnotherProgramIsAnsweredWithOurOwn) {
+  const auto refused = [this](const std::vector<std::string>& line) { return Run(line).err; };
+  EXPECT_THAT(refused({"results", "last", "--metric", "val_loss"}), HasSubstr("--metric: unknown value 'val_loss'\n  did you mean 'loss'? there are: "));
+  EXPECT_THAT(refused({"results", "last", "--metric", "ppl"}), HasSubstr("did you mean 'perplexity'?"));
+  EXPECT_THAT(refused({"results", "last", "--aggregate", "average"}), HasSubstr("--aggregate: unknown value 'average'\n  did you mean 'mean'? there are: max, "));
+  EXPECT_THAT(refused({"jobs", "last", "--state", "pending"}), HasSubstr("--state: unknown value 'pending'\n  did you mean 'queued'? there are: "));
+  EXPECT_THAT(refused({"results", "last", "--metric", "pending"}), ::testing::Not(HasSubstr("queued")));
+  EXPECT_THAT(refused({"jobs", "last", "--state", "avg"}), ::testing::Not(HasSubstr("did you mean")));
+  EXPECT_EQ(scheduler_.calls, 0);
+}
+
 // "$LIMIT" of a script that never set it.
 TEST_F(ArgumentsTest, AnOptionWithoutAValueIsNotTakenForOneThatWasLeftOut) {
   const std::vector<std::vector<std::string>> lines = {
