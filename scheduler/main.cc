@@ -216,7 +216,7 @@ std::optional<int> ReadCommandLine(int argc, char** argv, CommandLine& line) {
   if (line.held == kHeldMoment) line.options.held = service::StoreHeld::kMoment;
   if (line.copy_to_read) line.options.copy = line.copy_always ? store::CopyWhen::kAlways : store::CopyWhen::kReadOnly;
   // A parent reads it there, line by line.
-  const auto say = [](const std::string& far) { std::cout << "progress: " << Escaped(far, [](int32_t point) { return !IsControl(point); }) << std::endl; };
+  const auto say = [](const std::string& far) { std::cout << "progress: " << OnOneLine(far) << std::endl; };
   if (!line.options.merges.empty()) line.options.say_of_merges = say;
   if (line.copy_to_read) line.options.say_of_copy = say;
   line.options.log_events = !line.until_stdin_closes;  // A parent shows the last words of one that fails, and no others.

@@ -72,6 +72,10 @@ bool IsControl(int32_t point) {
          within(0xfff9, 0xfffb) || within(0xe0000, 0xe007f);         // Annotations and tags, which nobody sees.
 }
 
+std::string OnOneLine(std::string_view text) {
+  return Escaped(text, [](int32_t point) { return !IsControl(point); });
+}
+
 std::string ForTerminal(std::string_view text) {
   return Escaped(text, [](int32_t point) { return point == '\n' || !IsControl(point); });
 }

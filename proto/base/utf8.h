@@ -38,7 +38,10 @@ std::string Escaped(std::string_view text, const std::function<bool(int32_t)>& i
 // Whether a terminal or an editor would obey it instead of showing it; also of -1, which is no character (TakeCodePoint()).
 bool IsControl(int32_t point);
 
-// `text` with \xNN for each byte that belongs to no character, and for those of control characters but the ends of lines: a terminal would obey them.
+// `text` with \xNN for each byte that belongs to no character, and for those of control characters: a terminal would obey them, and it is one line.
+std::string OnOneLine(std::string_view text);
+
+// The same with the ends of lines left as they are.
 std::string ForTerminal(std::string_view text);
 
 }  // namespace longreach

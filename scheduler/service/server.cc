@@ -258,7 +258,7 @@ store::WriterOptions Server::Parts::Writing() {
   writing.on_deadline = [this](const absl::Status& status) {
     Log(status.ok() ? "what was due is written again"
                     : fmt::format("what was due (leases that have run out, what workers told) could not be written, and is tried again every second: {}",
-                                  Escaped(std::string(status.message()), [](int32_t point) { return !IsControl(point); })));
+                                  OnOneLine(std::string(status.message()))));
   };
   return writing;
 }

@@ -41,6 +41,11 @@ TEST(ValidUtf8Test, KeepsWhatIsTextAndReplacesTheRest) {
   EXPECT_EQ(ValidUtf8("\xf4\x90\x80\x80"), mark + mark + mark + mark);
 }
 
+TEST(OnOneLineTest, ShowsEndsOfLinesToo) {
+  EXPECT_EQ(OnOneLine("Stra\xc3\x9f" "e 5 %"), "Stra\xc3\x9f" "e 5 %");
+  EXPECT_EQ(OnOneLine("a\nb\r\xe2\x80\xa8\xff"), "a\\x0ab\\x0d\\xe2\\x80\\xa8\\xff");
+}
+
 TEST(ForTerminalTest, ShowsWhatATerminalWouldObeyAndKeepsTextAndItsLines) {
   const std::string kept = "two\nlines, \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80 ~";
   EXPECT_EQ(ForTerminal(kept), kept);
