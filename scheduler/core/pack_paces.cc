@@ -33,62 +33,82 @@ double Squared(double value) { return value * value; }
 }  // namespace
 
 PackPaces::PackPaces(std::span<const EndedPack> ended) {
-  const auto packs = static_cast<double>(ended.size());
-  std::vector<double> logs;
-  std::array<std::vector<Level*>, kParts> levels_of;  // Of each pack; nodes of a map stay where they are.
+  const std::vector<Measured> packs = Measure(ended);
+  FindParts(packs);
+  FindRest(ended, packs);
+  GuessUnmeasured(ended);
+}
+
+double PackPaces::Measured::Beside(double mean, size_t part) const {
+  double rest = log - mean;
+  for (size_t other = 0; other < kParts; ++other) {
+    if (other != part) rest -= levels[other]->mean;
+  }
+  return rest;
+}
+
+// The mean of all of them, and which level of each part each pack has.
+std::vector<PackPaces::Measured> PackPaces::Measure(std::span<const EndedPack> ended) {
+  const auto count = static_cast<double>(ended.size());
+  std::vector<Measured> packs;
   for (const EndedPack& pack : ended) {
-    logs.push_back(std::log(pack.seconds / pack.job_steps));
-    mean_ += logs.back() / packs;
+    Measured& measured = packs.emplace_back();
+    measured.log = std::log(pack.seconds / pack.job_steps);
+    mean_ += measured.log / count;
     for (size_t part = 0; part < kParts; ++part) {
-      levels_of[part].push_back(&levels_[part][NameOf(static_cast<Part>(part), pack.kind, pack.worker)]);
-      ++levels_of[part].back()->packs;
+      measured.levels[part] = &levels_[part][NameOf(static_cast<Part>(part), pack.kind, pack.worker)];
+      ++measured.levels[part]->packs;
     }
   }
-  const auto left = [&](size_t pack, size_t without) {
-    double rest = logs[pack] - mean_;
-    for (size_t part = 0; part < kParts; ++part) {
-      if (part != without) rest -= levels_of[part][pack]->mean;
-    }
-    return rest;
-  };
+  return packs;
+}
+
+void PackPaces::FindParts(std::span<const Measured> packs) {
+  const auto count = static_cast<double>(packs.size());
   for (int turn = 0; turn < kTurns; ++turn) {
     for (size_t part = 0; part < kParts; ++part) {
       for (auto& [name, level] : levels_[part]) level.sum = 0;
       double centre = 0;
-      for (size_t pack = 0; pack < ended.size(); ++pack) {
-        const double of_part = left(pack, part);
-        levels_of[part][pack]->sum += of_part;
-        centre += of_part / packs;
+      for (const Measured& pack : packs) {
+        const double of_part = pack.Beside(mean_, part);
+        pack.levels[part]->sum += of_part;
+        centre += of_part / count;
       }
       for (auto& [name, level] : levels_[part]) level.mean = level.sum / level.packs - centre;
       mean_ += centre;
     }
   }
+}
 
+// How much the parts leave unexplained, and how much of that packs of one kind have in common.
+void PackPaces::FindRest(std::span<const EndedPack> ended, std::span<const Measured> packs) {
   double all = 0;
-  std::set<std::tuple<PackKind, std::string>> trained;
-  for (size_t pack = 0; pack < ended.size(); ++pack) {
-    const double rest = left(pack, kParts);
+  for (size_t pack = 0; pack < packs.size(); ++pack) {
+    const double rest = packs[pack].Beside(mean_, kParts);
     all += Squared(rest);
     Cell& cell = cells_[ended[pack].kind];
     cell.sum += rest;
     ++cell.packs;
-    trained.emplace(ended[pack].kind, ended[pack].worker);
   }
   double within = 0;
-  for (size_t pack = 0; pack < ended.size(); ++pack) {
+  for (size_t pack = 0; pack < packs.size(); ++pack) {
     const Cell& cell = cells_.at(ended[pack].kind);
-    within += Squared(left(pack, kParts) - cell.sum / cell.packs);
+    within += Squared(packs[pack].Beside(mean_, kParts) - cell.sum / cell.packs);
   }
   int found = 1;  // Numbers that were made of the measurements.
   for (const auto& levels : levels_) found += static_cast<int>(levels.size()) - 1;
-  const int freedom = std::max(0, static_cast<int>(ended.size()) - found);
+  const int freedom = std::max(0, static_cast<int>(packs.size()) - found);
   const double unexplained = (all + kAlikeCounts * Squared(kAlike)) / (freedom + kAlikeCounts);
-  const double rest = (within + kAlikeCounts * Squared(kAlike)) / (packs - static_cast<double>(cells_.size()) + kAlikeCounts);
+  const double rest = (within + kAlikeCounts * Squared(kAlike)) / (static_cast<double>(packs.size()) - static_cast<double>(cells_.size()) + kAlikeCounts);
   unexplained_ = std::sqrt(unexplained);
   rest_ = std::sqrt(rest);
   of_kinds_ = std::max(0.0, unexplained - rest);
+}
 
+// What Of() goes by: how many kinds each level was seen in, and how far those of a part are from each other.
+void PackPaces::GuessUnmeasured(std::span<const EndedPack> ended) {
+  std::set<std::tuple<PackKind, std::string>> trained;
+  for (const EndedPack& pack : ended) trained.emplace(pack.kind, pack.worker);
   for (const auto& [kind, cell] : cells_) {
     for (const Part part : {kOfTask, kOfEncoding, kOfSystem}) ++levels_[part].at(NameOf(part, kind, "")).kinds;
   }

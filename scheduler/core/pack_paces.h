@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace longreach::core {
 
@@ -67,10 +68,24 @@ class PackPaces {
     double sum = 0;    // Of what these packs have beside the other parts.
     int kinds = 0;     // Of these packs.
   };
+  // A pack that is learnt from.
+  struct Measured {
+    double log = 0;                        // Of its seconds per job-step.
+    std::array<Level*, kParts> levels{};  // Nodes of a map stay where they are.
+
+    // What is left of it without the mean and the parts, but for one of these; kParts: without all.
+    double Beside(double mean, size_t part) const;
+  };
   struct Cell {
     double sum = 0;
     int packs = 0;
   };
+
+  // One after the other, each from what those before it have found.
+  std::vector<Measured> Measure(std::span<const EndedPack> ended);
+  void FindParts(std::span<const Measured> packs);
+  void FindRest(std::span<const EndedPack> ended, std::span<const Measured> packs);
+  void GuessUnmeasured(std::span<const EndedPack> ended);
 
   double mean_ = 0;
   double rest_ = 0;
