@@ -154,6 +154,12 @@ std::set<std::string> Between::OtherFields(const v1::SweepSpec& spec) const {
   return fields;
 }
 
+std::string Between::Before() const { return OfSetting() || axis_ == "learning_rate" || axis_ == "seed" ? axis_ + " " : ""; }
+
+std::array<std::string, 2> Between::Names() const { return {Before() + values_[0], Before() + values_[1]}; }
+
+std::string Between::Title() const { return fmt::format("{}{} and {}", Before(), values_[0], values_[1]); }
+
 std::string Between::Choice(size_t side) const { return OfPositions() ? values_[side] : fmt::format("{}={}", axis_, values_[side]); }
 
 std::optional<size_t> Between::Take(v1::Job& job) const {

@@ -46,8 +46,12 @@ class Between {
   std::set<std::string> OtherFields(const v1::SweepSpec& spec) const;
   // What differs: an axis, a setting's path, or "randomized".
   std::string_view difference() const { return OfPositions() ? kRandomized : axis_; }
-  // Of each side, for people: "rope", "randomized".
+  // Of each side: "rope", "2", "randomized".
   const std::array<std::string, 2>& values() const { return values_; }
+  // The same for people: "rope", but "model.layers 2", as a number, or true, does not say what it is of.
+  std::array<std::string, 2> Names() const;
+  // Of both: "rope and alibi", "model.layers 1 and 2".
+  std::string Title() const;
   // The same for programs: "encoding=rope", "model.layers=2", and of positions "plain" and "randomized".
   std::string Choice(size_t side) const;
 
@@ -55,6 +59,8 @@ class Between {
   Between(std::string_view axis, std::array<std::string, 2> values) : axis_(axis), values_(std::move(values)) {}
   bool OfPositions() const { return values_[1] == kRandomized; }
   bool NamesValues() const { return !values_[0].empty(); }
+  // What stands before values that do not say what they are of.
+  std::string Before() const;
   // The values are among those that the sweep has; where none were named, it has two.
   absl::Status CheckValues(const std::set<std::string>& known);
 

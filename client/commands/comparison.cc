@@ -166,9 +166,9 @@ absl::StatusOr<Comparison> CompareWithin(Connection& connection, const Compariso
   }));
   std::vector<std::string_view> compared = along;
   if (between.difference() == "seed") compared.push_back("seed");  // All keys have the seed 0 now, which is none that the pairs have.
-  Comparison comparison{.names = between.values(),
+  Comparison comparison{.names = between.Names(),
                         .sides = {ComparedSide{sweep.id(), sweep.name(), between.Choice(0)}, ComparedSide{sweep.id(), sweep.name(), between.Choice(1)}},
-                        .title = fmt::format("{}, {} and {}", sweep.name(), between.values()[0], between.values()[1]),
+                        .title = fmt::format("{}, {}", sweep.name(), between.Title()),
                         .settings = {std::string(between.difference())},
                         .values = PairedValues::OfOneSweep(sides[0], sides[1], compared),
                         .lengths = std::move(lengths),

@@ -76,6 +76,17 @@ TEST(BetweenTest, EachSideHasAChoiceThatProgramsRead) {
   EXPECT_THAT(choices("model.layers=2,1"), ::testing::ElementsAre("model.layers=2", "model.layers=1"));
 }
 
+TEST(BetweenTest, ANumberIsNamedWithWhatItIsOf) {
+  const auto title = [](const std::string& between) { return Between::Parse(between)->Title(); };
+  EXPECT_EQ(title("encoding=rope,alibi"), "rope and alibi");
+  EXPECT_EQ(title("randomized"), "plain and randomized");
+  EXPECT_EQ(title("system=layers-2,layers-4"), "layers-2 and layers-4");
+  EXPECT_EQ(title("model.causal=false,true"), "model.causal false and true");
+  EXPECT_EQ(title("seed=0,1"), "seed 0 and 1");
+  EXPECT_THAT(Between::Parse("learning_rate=1e-4,1e-3")->Names(), ::testing::ElementsAre("learning_rate 0.0001", "learning_rate 0.001"));
+  EXPECT_THAT(Between::Parse("encoding=rope,alibi")->Names(), ::testing::ElementsAre("rope", "alibi"));
+}
+
 TEST(BetweenTest, SystemsAreBesideThoseThatHaveTheOtherSettingsInCommon) {
   absl::StatusOr<Between> between = Between::Parse("model.layers=2,1");
   ASSERT_TRUE(between.ok()) << between.status();

@@ -124,6 +124,8 @@ TEST_F(CompareTest, WhereSeedsOfOneSweepAreComparedAnIntervalIsNotSaidToBeOfOneS
   const Outcome outcome = Run({"compare", "last", "--between", "seed=0,1", "-o", "json"});
   ASSERT_EQ(outcome.code, kDone) << outcome.err;
   const nlohmann::json document = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(document["title"], "mine, seed 0 and 1: accuracy (%) over all test lengths, by pairs of jobs");
+  EXPECT_EQ(document["second"], "seed 1");
   const nlohmann::json& all = document["rows"].back();
   EXPECT_EQ(all["pairs"], 4);
   EXPECT_EQ(all["draws"], 2) << "tasks";

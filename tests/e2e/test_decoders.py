@@ -39,7 +39,8 @@ def test_a_decoder_beside_the_encoder(home, tmp_path):
     # The same of pairs, but for a task with one output, where a decoder has no true one to go by.
     for task, is_said in (("reverse_string", True), ("parity_check", False)):
         compared = run_cli(home, "compare", "both", "--between", "model.causal", "--only", f"task={task}", "--store", store)
-        assert compared.code == 0 and "they differ in model.causal" in compared.out, compared
+        assert compared.code == 0 and compared.out.startswith("both, model.causal false and true: accuracy (%) over all test lengths, by pairs of jobs\n"), compared
+        assert "they differ in model.causal" in compared.out, compared
         assert ("they do not compare" in compared.out + compared.err) == is_said, compared
 
     # Each panel is of encoders or of decoders alone, but they stand side by side.
