@@ -11,6 +11,7 @@
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/field_parser.h"
+#include "client/spec/table_order.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -105,7 +106,10 @@ absl::Status CheckChangesJobs(const std::vector<std::string>& overrides, const v
 absl::StatusOr<LoadedSweep> LoadOne(SweepSource source, SweepFile file) {
   RETURN_IF_ERROR(ApplyOverrides(source.overrides, file));
   DropTitleOfOtherSettings(source.overrides, file);
+  std::vector<std::string> own_systems;
+  for (const v1::System& system : file.spec.systems()) own_systems.push_back(system.name());
   RETURN_IF_ERROR(CrossGrid(file.grid, file.spec));
+  ListCrossedSystems(own_systems, file.spec, file.table);
   return LoadedSweep{.file = std::move(file), .source = std::move(source)};
 }
 

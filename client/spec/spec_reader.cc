@@ -17,6 +17,7 @@
 #include "client/spec/field_paths.h"
 #include "client/spec/meant_field.h"
 #include "client/spec/parts.h"
+#include "client/spec/table_order.h"
 #include "proto/base/names.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
@@ -324,6 +325,7 @@ absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name)
         if (field.key != kTitleDependsOn) continue;
         ASSIGN_OR_RETURN(file.title_depends_on, ReadTitleDependsOn(tree, tree.node(field.value), file.spec));
       }
+      RETURN_IF_ERROR(CheckTableOrder(tree, value, file.table, file.spec, file.grid));
     }
     if (entry.key == "parts") {
       ASSIGN_OR_RETURN(file.parts, ReadParts(tree, value));

@@ -133,7 +133,7 @@ TEST(FieldGridTest, AListOfOneValueIsThatValue) {
 }
 
 TEST(FieldGridTest, FieldsThatAreListsStayOne) {
-  const v1::SweepSpec spec = Cross(std::string(kPlain) + "training: {lengths: [1..3, 9]}\ntable: {title: 'a, b', row_order: [x, y]}\n",
+  const v1::SweepSpec spec = Cross(std::string(kPlain) + "training: {lengths: [1..3, 9]}\ntable: {title: 'a, b', row_order: [odds_first, even_pairs]}\n",
                                    {"evaluation.lengths=5,6", "seed=0..2"});
   EXPECT_THAT(Names(spec), ElementsAre());
   EXPECT_THAT(spec.training().lengths(), ElementsAre(1, 2, 3, 9));
