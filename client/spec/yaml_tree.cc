@@ -172,6 +172,17 @@ std::string_view HintOfBroken(std::string_view text, std::string_view words) {
   return "";
 }
 
+// To YAML a carriage return alone ends a line, too; to yaml-cpp it is a character of a word. In UTF-16, where each character of a key has a byte 0, it may be half of
+// another one.
+std::string WithPlainLineEnds(std::string_view text) {
+  std::string plain(text);
+  if (text.find('\0') != std::string_view::npos) return plain;
+  for (size_t at = plain.find('\r'); at != std::string::npos; at = plain.find('\r', at + 1)) {
+    if (at + 1 == plain.size() || plain[at + 1] != '\n') plain[at] = '\n';
+  }
+  return plain;
+}
+
 }  // namespace
 
 absl::StatusOr<YamlTree> YamlTree::Parse(std::string_view text, std::string name) {
@@ -183,7 +194,7 @@ absl::StatusOr<YamlTree> YamlTree::Parse(std::string_view text, std::string name
   }
   YamlTreeBuilder builder(tree);
   try {
-    std::istringstream stream{std::string(text)};
+    std::istringstream stream{WithPlainLineEnds(text)};
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder) || builder.empty()) {
       return UsageError(fmt::format("{}: the file is empty", tree.name_),

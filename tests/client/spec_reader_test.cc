@@ -230,6 +230,19 @@ TEST(SpecReaderTest, ErrorsHoldNothingThatATerminalObeys) {
   EXPECT_THAT(Refusal("name: !<a%1b> x\n"), Not(HasSubstr("\x1b")));
 }
 
+// Of old Macs, and of one that a tool left at the end.
+TEST(SpecReaderTest, ACarriageReturnAloneEndsALine) {
+  for (const char* text : {"name: k\raxes:\r  task: even_pairs\r  seed: 3\r", "name: k\naxes: {task: even_pairs, seed: 3}\r", "name: k\naxes: {task: even_pairs, seed: 3}\n\r",
+                           "name: k\r\naxes:\r\n  task: even_pairs\r\n  seed: 3\r\n\r"}) {
+    const SweepFile file = Read(text);
+    EXPECT_EQ(file.spec.name(), "k") << text;
+    EXPECT_THAT(file.spec.axes().task(), ElementsAre("even_pairs")) << text;
+    EXPECT_THAT(file.spec.axes().seed(), ElementsAre(3u)) << text;
+  }
+  EXPECT_THAT(Refusal("name: k\r\rlr: 1\r"), HasSubstr("sweep.yaml:3:1: unknown field 'lr'"));
+  EXPECT_THAT(Refusal("name: k\r\nlr: 1\r\n"), HasSubstr("sweep.yaml:2:1: unknown field 'lr'")) << "two characters are one end";
+}
+
 TEST(SpecReaderTest, ATableIsTheBestOfAnAxisOrOfSeveral) {
   EXPECT_THAT(Read("table: {best_of: learning_rate}\n").table.best_of(), ElementsAre("learning_rate"));
   EXPECT_THAT(Read("table: {best_of: [learning_rate, model.layers]}\n").table.best_of(), ElementsAre("learning_rate", "model.layers"));
