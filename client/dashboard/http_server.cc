@@ -1,5 +1,6 @@
 #include "client/dashboard/http_server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -28,6 +29,9 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr uint32_t kMaxHeaderBytes = 16 << 10;
+// Of what comes behind the part of a request that is refused: so much is read and dropped.
+constexpr size_t kMaxDropped = 1 << 20;
+constexpr size_t kDroppedAtOnce = 16 << 10;
 constexpr int kMaxConnections = 64;
 constexpr int kThreads = 4;
 // For an answer to go over the line, and between two requests; for the first one to come.
@@ -78,35 +82,60 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     stream_.expires_after(std::exchange(first_, false) ? kFirstPatience : kPatience);
     http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, size_t) {
       if (!error) self->Ask();
+      else if (error == http::error::header_limit) self->RefuseHeader();
     });
   }
 
  private:
+  enum class Then { kRead, kClose, kDrop };
+
+  // Which a browser does not come to by itself: cookies of all servers of this machine's name go to each of them.
+  void RefuseHeader() {
+    Write({.status = 431,
+           .body = fmt::format("the header of this request has more than {} KiB, which the dashboard does not read: delete the cookies that other servers have left for this "
+                               "address, or open it in a private window\n",
+                               kMaxHeaderBytes >> 10)},
+          Then::kDrop);
+  }
+
   void Ask() {
     const auto& message = parser_->get();
     HttpRequest request{.method = Text(message.method_string()), .target = Text(message.target()), .host = Text(message[http::field::host]),
                         .authorization = Text(message[http::field::authorization]), .fetch_site = Text(message["Sec-Fetch-Site"])};
     asio::post(pool_, [self = shared_from_this(), request = std::move(request)] {
       HttpResponse answer = self->shared_.Answer(request);
-      asio::post(self->stream_.get_executor(), [self, answer = std::move(answer)]() mutable { self->Write(std::move(answer)); });
+      asio::post(self->stream_.get_executor(), [self, answer = std::move(answer)]() mutable {
+        self->Write(std::move(answer), self->parser_->get().keep_alive() ? Then::kRead : Then::kClose);
+      });
     });
   }
 
-  void Write(HttpResponse answer) {
+  void Write(HttpResponse answer, Then then) {
     response_ = {};
-    response_.version(parser_->get().version());
+    // Of a request that was not read to its end it is not known.
+    response_.version(then == Then::kDrop ? 11 : parser_->get().version());
     response_.result(answer.status);
-    response_.keep_alive(parser_->get().keep_alive());
+    response_.keep_alive(then == Then::kRead);
     Secure(response_);
     response_.set(http::field::content_type, answer.content_type);
     for (const auto& [name, value] : answer.fields) response_.set(name, value);
     response_.content_length(answer.body.size());
     if (parser_->get().method() != http::verb::head) response_.body() = std::move(answer.body);
     stream_.expires_after(kPatience);
-    http::async_write(stream_, response_, [self = shared_from_this()](error_code error, size_t) {
-      if (!error && self->response_.keep_alive()) return self->Read();
+    http::async_write(stream_, response_, [self = shared_from_this(), then](error_code error, size_t) {
+      if (!error && then == Then::kRead) return self->Read();
       error_code ignored;
       self->stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+      if (!error && then == Then::kDrop) self->Drop(kMaxDropped);
+    });
+  }
+
+  // Reads until the other side has ended: closed with something unread, a connection is reset, and the answer may be lost on its way.
+  void Drop(size_t most) {
+    if (most == 0) return;
+    buffer_.clear();
+    stream_.async_read_some(buffer_.prepare(std::min(most, kDroppedAtOnce)), [self = shared_from_this(), most](error_code error, size_t bytes) {
+      if (!error) self->Drop(most - bytes);
     });
   }
 

@@ -386,12 +386,29 @@ TEST(HttpServerTest, LeavesWhatIsNoRequest) {
     ++asked;
     return HttpResponse{.body = "fine"};
   });
-  for (const std::string& bytes : {std::string("\x16\x03\x01\x02\x00", 5), std::string("GET\r\n\r\n"), std::string("GET / HTTP/1.1\r\nHost: ") + std::string(100'000, 'h') + "\r\n\r\n",
-                                   std::string("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde"), std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")}) {
+  for (const std::string& bytes : {std::string("\x16\x03\x01\x02\x00", 5), std::string("GET\r\n\r\n"), std::string("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde"), std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")}) {
     EXPECT_EQ(Say(server->port(), bytes), "") << bytes.substr(0, 20);
   }
   EXPECT_EQ(asked, 0);
   EXPECT_THAT(Say(server->port(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), ::testing::EndsWith("fine"));
+}
+
+TEST(HttpServerTest, AHeaderThatIsTooLargeIsAnsweredAndNotAsked) {
+  std::atomic<int> asked = 0;
+  const std::unique_ptr<HttpServer> server = *HttpServer::Listen(0);
+  server->Serve([&asked](const HttpRequest&) {
+    ++asked;
+    return HttpResponse{.body = "fine"};
+  });
+  // Of a field, of a target, and without an end: whoever sends it is heard out before the connection is closed.
+  const std::string request = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nCookie: ", end = "\r\n\r\n";
+  for (const std::string& bytes : {request + std::string(17'000, 'c') + end, "GET /" + std::string(17'000, 'x') + " HTTP/1.1\r\nHost: h" + end, request + std::string(900'000, 'c')}) {
+    EXPECT_THAT(Say(server->port(), bytes), AllOf(StartsWith("HTTP/1.1 431 "), HasSubstr("Connection: close\r\n"), HasSubstr("frame-ancestors 'none'"),
+                                                  HasSubstr("the header of this request has more than 16 KiB"))) << bytes.size();
+  }
+  EXPECT_EQ(asked, 0);
+  EXPECT_THAT(Say(server->port(), "HEAD" + request.substr(3) + std::string(17'000, 'c') + end), AllOf(StartsWith("HTTP/1.1 431 "), ::testing::EndsWith("\r\n\r\n")));
+  EXPECT_THAT(Say(server->port(), request + std::string(16'000, 'c') + end), ::testing::EndsWith("fine"));
 }
 
 TEST(HttpServerTest, APortThatIsTakenIsSaid) {
