@@ -5,14 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
 namespace longreach::client {
 namespace {
-
-// Stored values may be off by some units of the last digit, as means over lengths are. What a test of one more example or a weight of float32
-// makes of a value is a million times as much.
-constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
 
 double Freedom(const DrawnDifferences& differences) { return (differences.count - 1) * differences.evenness; }
 
@@ -23,23 +18,17 @@ double HalfWidthOf(DrawnDifferences differences, int count) {
   return boost::math::quantile(boost::math::complement(distribution, kErrorRate / 2)) * differences.deviation / std::sqrt(count);
 }
 
-bool AreTheSame(const std::vector<Draw>& draws, double mean, double largest) {
-  const auto [least, greatest] = std::ranges::minmax_element(draws, {}, &Draw::mean);
-  return std::isfinite(mean) && std::isfinite(largest) && greatest->mean - least->mean <= kRounding * largest;
-}
-
 }  // namespace
 
 DrawnDifferences FromDraws(const std::vector<Draw>& draws, double mean, double largest) {
   const double count = static_cast<double>(draws.size());
   double pairs = 0;
   for (const Draw& draw : draws) pairs += draw.pairs;
-  // The square of the standard error, and what says how certain that is itself: sums over draws, and over every two of them.
-  double squared_error = 0, shares = 0, weights = 0, weights_of_two = 0;
+  // How certain the standard error is itself: sums over draws, and over every two of them.
+  double shares = 0, weights = 0, weights_of_two = 0;
   for (const Draw& draw : draws) {
     const double share = draw.pairs / pairs, rest = (pairs - draw.pairs) / pairs;
-    const double distance = share * (draw.mean - mean), weight = share * share / rest;
-    squared_error += distance * distance / rest;  // A draw pulls the mean towards itself: `rest` is what that leaves of its variance.
+    const double weight = share * share / rest;
     shares += share * share;
     weights_of_two += 2 * weight * weights;  // With each before it. As a difference of squares it would be inexact where one draw has almost all pairs.
     weights += weight;
@@ -47,7 +36,7 @@ DrawnDifferences FromDraws(const std::vector<Draw>& draws, double mean, double l
   const double freedom = 1 / (shares + weights_of_two);
   return {.count = static_cast<int>(draws.size()),
           .mean = mean,
-          .deviation = AreTheSame(draws, mean, largest) ? 0 : std::sqrt(squared_error * count),
+          .deviation = std::sqrt(catalog::SquaredErrorOfMean(draws, mean, largest) * count),
           .evenness = std::min(1.0, freedom / (count - 1))};
 }
 

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "proto/catalog/draws.h"
+
 namespace longreach::client {
 
 // How often an interval may miss the true mean, and how often any of the rows that are marked may be so by chance.
@@ -12,11 +14,8 @@ inline constexpr double kErrorRate = 0.05;
 // Beyond so many pairs, or draws, it is not said how many are needed.
 inline constexpr int kMostPairsNeeded = 1000;
 
-// The differences of a row that depend on each other, as those that share a job or begin with the same weights. They count once, however many.
-struct Draw {
-  int pairs = 0;
-  double mean = 0;  // Of their differences.
-};
+// The differences of a row that depend on each other.
+using catalog::Draw;
 
 // What is known of a row by its draws. Two of them at least.
 struct DrawnDifferences {

@@ -1,7 +1,6 @@
 #include "scheduler/service/results_table.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,9 +8,9 @@
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/axes.h"
-#include "proto/catalog/encoding_name.h"
 #include "proto/types/usual_axes.h"
 #include "proto/types/words.h"
+#include "scheduler/service/table_gain.h"
 #include "scheduler/service/test_lengths.h"
 
 namespace longreach::service {
@@ -401,50 +400,6 @@ void ResultsTable::MarkBest(v1::Table& table) const {
   }
 }
 
-void ResultsTable::AddGain(v1::Table& table) const {
-  if (!spec_.gain()) return;
-  const bool in_columns = column_axes_.Is("encoding");
-  if (!in_columns && !row_axes_.Is("encoding")) return;
-  const auto& encodings = in_columns ? table.columns() : table.rows();
-  const int others = in_columns ? table.rows_size() : table.columns_size();
-  const auto cell_of = [&](int encoding, int other) -> const v1::TableCell& {
-    const int row = in_columns ? other : encoding;
-    const int column = in_columns ? encoding : other;
-    return table.cells(row * table.columns_size() + column);
-  };
-  std::vector<double> measured;
-  double published = 0;
-  int pairs = 0;
-  int published_pairs = 0;
-  for (int randomized = 0; randomized < encodings.size(); ++randomized) {
-    for (int plain = 0; plain < encodings.size(); ++plain) {
-      if (encodings[randomized].key() != catalog::ToText({.name = encodings[plain].key(), .randomized = true})) continue;
-      for (int other = 0; other < others; ++other) {
-        ++pairs;
-        const v1::TableCell& with = cell_of(randomized, other);
-        const v1::TableCell& without = cell_of(plain, other);
-        if (with.has_measured() && without.has_measured()) {
-          measured.push_back(with.measured() - without.measured());
-        }
-        if (with.has_published() && without.has_published()) {
-          published += with.published() - without.published();
-          ++published_pairs;
-        }
-      }
-    }
-  }
-  if (pairs == 0) return;
-  // It is of the whole published table, and says nothing of a part.
-  if (spec_.has_published_gain() && published_pairs > 0 && published_pairs == published_.RandomizedPairs()) table.set_published_gain_stated(spec_.published_gain());
-  if (!measured.empty()) {
-    std::ranges::sort(measured);
-    table.set_gain(catalog::MeanOf(measured));
-    table.set_gain_pairs(static_cast<int>(measured.size()));
-    if (const std::optional<double> deviation = catalog::DeviationOf(measured)) table.set_gain_error(*deviation / std::sqrt(static_cast<double>(measured.size())));
-  }
-  if (published_pairs > 0) table.set_published_gain_of_cells(published / published_pairs);
-}
-
 v1::Table ResultsTable::Build() const {
   v1::Table table;
   table.set_title(spec_.title());
@@ -465,7 +420,9 @@ v1::Table ResultsTable::Build() const {
     for (int column = 0; column < table.columns_size(); ++column) *table.add_cells() = CellOf(table, row, column);
   }
   MarkBest(table);
-  AddGain(table);
+  const int published_pairs = spec_.gain() ? AddGain(row_axes_, column_axes_, table) : 0;
+  // It is of the whole published table, and says nothing of a part.
+  if (spec_.has_published_gain() && published_pairs > 0 && published_pairs == published_.RandomizedPairs()) table.set_published_gain_stated(spec_.published_gain());
   AddNotes(table);
   return table;
 }

@@ -157,7 +157,6 @@ class ResultsTable {
   const catalog::PublishedValue* PublishedAt(const v1::Table& table, int row, int column) const;
   v1::TableCell CellOf(const v1::Table& table, int row, int column) const;
   void MarkBest(v1::Table& table) const;
-  void AddGain(v1::Table& table) const;
 
   // Jobs that are in no cell, of some columns.
   struct LeftOut {
