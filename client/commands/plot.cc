@@ -314,6 +314,9 @@ class Plot final : public Command {
     const PlotPanel& alone = panels.front();
     if (title_.empty() && panels.size() == 1 && !alone.title.empty()) title.text += ", " + alone.title;
     if (const std::string summary = Summary(settings, panels); !summary.empty()) title.notes.push_back(summary);
+    if (const std::string unlike = UnlikeOver(settings, WhatValuesAre()); !unlike.empty()) {
+      title.notes.push_back(fmt::format("each value is over unlike jobs, of several {}: --panels or --only tells them apart", unlike));
+    }
     std::vector<std::string> notes = NotesOf(axes_, panels);
     if (!best_of_.empty()) {
       const std::string at = panels.front().table.metric() == kTrainingLoss ? "at the newest step" : AtLength(length_, only_);
@@ -338,13 +341,17 @@ class Plot final : public Command {
     return std::ranges::any_of(panels, [](const PlotPanel& panel) { return std::ranges::any_of(panel.table.cells(), &v1::TableCell::has_deviation); });
   }
 
-  // "mean over seeds; bands: standard deviation; at length 100".
-  std::string Summary(const SystemSettings& settings, const std::vector<PlotPanel>& panels) const {
+  Aggregation WhatValuesAre() const {
     Aggregation how{.aggregate = aggregate_, .shown = {axes_.x, axes_.lines, axes_.points, axes_.panels}, .only = only_, .best_of = AxesIn(best_of_)};
     // Curves of heads are of one system and encoding each.
     if (IsHeadCurves()) how.shown.insert(how.shown.end(), {"system", "encoding"});
+    return how;
+  }
+
+  // "mean over seeds; bands: standard deviation; at length 100".
+  std::string Summary(const SystemSettings& settings, const std::vector<PlotPanel>& panels) const {
     std::vector<std::string> parts;
-    if (const std::string over = AggregatedOver(settings, how); !over.empty()) parts.push_back(over + (HasBands() && HasDeviations(panels) ? "; bands: standard deviation" : ""));
+    if (const std::string over = AggregatedOver(settings, WhatValuesAre()); !over.empty()) parts.push_back(over + (HasBands() && HasDeviations(panels) ? "; bands: standard deviation" : ""));
     if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_, only_));
     if (!slice_.empty()) parts.push_back(slice_);
     if (axes_.x == kStepAxis && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in at most {} of steps", Count(step_bins_, "range")));

@@ -69,4 +69,12 @@ std::string AggregatedOver(const SystemSettings& settings, const Aggregation& ho
   return Join(parts, " ");
 }
 
+std::string UnlikeOver(const SystemSettings& settings, const Aggregation& how) {
+  std::vector<std::string> shown = how.shown;
+  shown.insert(shown.end(), how.best_of.begin(), how.best_of.end());
+  std::vector<std::string> axes = AggregatedAxes(settings, shown, how.only);
+  std::erase_if(axes, [](const std::string& axis) { return axis == "seeds" || axis == "learning rates"; });
+  return axes.empty() ? "" : InOnePhrase(std::move(axes));
+}
+
 }  // namespace longreach::client

@@ -27,5 +27,7 @@ struct Aggregation {
 // "maximum over seeds and learning rates": of the other axes those of which a value has several. "mean over seeds at the best learning rate":
 // of those of `best_of` too. Empty: it is of one job.
 std::string AggregatedOver(const SystemSettings& settings, const Aggregation& how);
+// Of what a value is over, what makes unlike jobs of them: all but seeds and learning rates, which are trials of one. "encodings and systems"; empty: nothing.
+std::string UnlikeOver(const SystemSettings& settings, const Aggregation& how);
 
 }  // namespace longreach::client

@@ -50,6 +50,24 @@ TEST_F(PlotTest, LinesHaveTheOrderOfTheTableThatTheSweepWasSubmittedWith) {
   EXPECT_THAT(scheduler_.table_request.table().row_order(), ElementsAre("rope", "alibi")) << "its usual columns";
 }
 
+TEST_F(PlotTest, ThatUnlikeJobsAreInAValueIsSaid) {
+  v1::SweepSpec& sweep = *scheduler_.sweep.mutable_spec();
+  for (const char* encoding : {"rope", "alibi"}) sweep.mutable_axes()->add_encoding(encoding);
+  const auto notes = [this](const std::string& file, const std::vector<std::string>& more) {
+    EXPECT_EQ(Run(file, more).code, kDone);
+    return nlohmann::json::parse(Written(file))["title"]["subtitle"].dump();
+  };
+  EXPECT_THAT(notes("encodings.vl.json", {}), Not(HasSubstr("unlike"))) << "each has a line";
+  for (const int layers : {1, 2}) {
+    v1::System& system = *sweep.add_systems();
+    system.set_name("layers-" + std::to_string(layers));
+    system.mutable_with()->mutable_model()->set_layers(layers);
+  }
+  EXPECT_THAT(notes("systems.vl.json", {}), HasSubstr("each value is over unlike jobs, of several encodings: --panels or --only tells them apart"));
+  EXPECT_THAT(notes("lines.vl.json", {"--lines", "encoding"}), HasSubstr("unlike jobs, of several systems: "));
+  EXPECT_THAT(notes("one.vl.json", {"--only", "encoding=rope"}), Not(HasSubstr("unlike")));
+}
+
 TEST_F(PlotTest, LearningRatesThatWereTrainedHaveTheTicks) {
   scheduler_.table.mutable_columns(0)->set_key("0.0003");
 

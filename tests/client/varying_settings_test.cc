@@ -116,6 +116,22 @@ TEST(VaryingSettingsTest, WhatAValueAggregatesOver) {
   EXPECT_EQ(over({"encoding", "seed"}, {"training.batch_size=8", "model.layers=1"}), "");
 }
 
+TEST(VaryingSettingsTest, WhatMakesUnlikeJobsOfThoseThatAValueIsOver) {
+  v1::SweepSpec spec = GridSweep();
+  for (const double rate : {1e-4, 1e-3}) spec.mutable_axes()->add_learning_rate(rate);
+  const auto unlike = [&spec](const std::vector<std::string>& shown, const std::vector<std::string>& best_of = {}) {
+    return UnlikeOver(SystemSettings(spec), {.aggregate = "mean", .shown = shown, .only = {}, .best_of = best_of});
+  };
+  EXPECT_EQ(unlike({"system", "task"}), "") << "seeds and learning rates are trials of one";
+  EXPECT_EQ(unlike({"encoding", "task"}), "systems");
+  EXPECT_EQ(unlike({"model.layers", "task"}), "training.batch_size");
+  EXPECT_EQ(unlike({"encoding", "task"}, {"system"}), "");
+  spec.mutable_axes()->add_encoding("alibi");
+  spec.mutable_axes()->add_encoding("sin_cos");
+  EXPECT_EQ(unlike({"system", "task"}), "encodings");
+  EXPECT_EQ(unlike({"task"}), "encodings and systems");
+}
+
 TEST(VaryingSettingsTest, WhatAValueIsTheBestOf) {
   v1::SweepSpec spec = GridSweep();
   const auto over = [&spec](const std::vector<std::string>& shown, const std::vector<std::string>& best_of, const std::vector<std::string>& only = {}) {
