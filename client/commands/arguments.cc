@@ -66,6 +66,12 @@ CLI::Option* AddJobArgument(CLI::App& app, std::string& job) {
   return app.add_option("JOB", job, "The job's id, or its beginning (at least 4 digits)")->required()->check(WhyNoText);
 }
 
+void AddNewFolderArgument(CLI::App& app, std::string& folder) { app.add_option("DIR", folder, "The folder to make")->type_name("TEXT")->required()->check(WhyNoText); }
+
+void AddDataFolderOption(CLI::App& app, std::string& folder) {
+  app.add_option("--data-folder", folder, "Where this machine's data sets lie [LONGREACH_DATA]")->type_name("DIR");
+}
+
 absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known, std::string_view meant) {
   if (value.empty() || std::ranges::find(known, value) != known.end()) return absl::OkStatus();
   return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(value)),

@@ -28,6 +28,11 @@ CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgu
 CLI::Option* AddSweepsArgument(CLI::App& app, std::vector<std::string>& sweeps);
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
 
+// DIR, for which no folder may be there yet.
+void AddNewFolderArgument(CLI::App& app, std::string& folder);
+// --data-folder of commands that look at this machine's data sets; empty: as LONGREACH_DATA says.
+void AddDataFolderOption(CLI::App& app, std::string& folder);
+
 // That an option's value is one of those; an empty one was not given. INVALID_ARGUMENT: which there are, and the nearest, or, where it is
 // known, the one that is `meant`.
 absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known, std::string_view meant = {});

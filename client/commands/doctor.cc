@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/doctor/check.h"
 #include "client/doctor/data.h"
@@ -39,7 +40,7 @@ class Doctor final : public Command {
   }
 
   void AddOptions(CLI::App& app) override {
-    app.add_option("--data-folder", data_folder_, "Where this machine's data sets lie [LONGREACH_DATA]")->type_name("DIR");
+    AddDataFolderOption(app, data_folder_);
   }
 
   absl::StatusOr<int> Run(Session& session) override {

@@ -33,9 +33,9 @@ class Export final : public Command {
   }
   void AddOptions(CLI::App& app) override {
     AddJobArgument(app, job_);
-    app.add_option("DIR", folder_, "The folder to make")->type_name("TEXT")->required()->check(WhyNoText);
+    AddNewFolderArgument(app, folder_);
     app.add_flag("--fold-scales", fold_scales_, "Make scales of attention heads a part of the queries");
-    app.add_option("--data-folder", data_folder_, "Where this machine's data sets lie [LONGREACH_DATA]")->type_name("DIR");
+    AddDataFolderOption(app, data_folder_);
   }
 
   absl::StatusOr<int> Run(Session& session) override {

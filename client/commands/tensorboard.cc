@@ -80,7 +80,7 @@ class TensorBoard final : public Command {
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
-    app.add_option("DIR", folder_, "The folder to make")->type_name("TEXT")->required()->check(WhyNoText);
+    AddNewFolderArgument(app, folder_);
     AddOnlyOption(app, only_);
   }
 
