@@ -8,7 +8,6 @@
 
 #include "proto/catalog/catalog.h"
 #include "scheduler/service/replies.h"
-#include "store/sweeps.h"
 
 namespace longreach::service {
 absl::Status ForEachJob(sql::Connection& db, const Members& members, int64_t from, const store::JobFilter& which, const LiveBoard::State& live,
@@ -65,6 +64,12 @@ absl::Status Only::Check(sql::Connection& db, const v1::SweepSpec& spec, const M
     if (!filter.IsOfValues()) RETURN_IF_ERROR(filter.Check());
   }
   return absl::OkStatus();
+}
+
+absl::Status Only::CheckOfPage(sql::Connection& db, const store::SweepRow& sweep, const Members& members, bool is_first) {
+  if (!is_first || filters_.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
+  return Check(db, spec, members);
 }
 
 bool Only::Takes(const v1::Job& job) const {

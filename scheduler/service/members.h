@@ -15,6 +15,7 @@
 #include "scheduler/service/live_board.h"
 #include "scheduler/service/table_filter.h"
 #include "store/reading.h"
+#include "store/sweeps.h"
 
 namespace longreach::service {
 
@@ -43,6 +44,8 @@ class Only {
   // INVALID_ARGUMENT: a value that no job of the sweep has, in whatever state. Slices are known only once they were measured. Reads jobs only if `spec`,
   // the sweep's, does not list all values by itself.
   absl::Status Check(sql::Connection& db, const v1::SweepSpec& spec, const Members& members);
+  // The same of a page of an answer. Pages behind the first are of the same question, and need not read all seeds and jobs for it again.
+  absl::Status CheckOfPage(sql::Connection& db, const store::SweepRow& sweep, const Members& members, bool is_first);
 
   bool Takes(const v1::Job& job) const;
   bool TakesValue(int length, std::string_view slice) const;

@@ -127,11 +127,7 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
   // One more than asked for says whether there is another page.
   if (request.only().empty()) members.at_once = limit + 1;
   ASSIGN_OR_RETURN(Only only, Only::OfJobs(request.only(), read->spec, members));
-  // Later pages are of the same question, and need not read all seeds and jobs for it again.
-  if (request.page_token().empty() && !request.only().empty()) {
-    ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
-    RETURN_IF_ERROR(only.Check(db, spec, members));
-  }
+  RETURN_IF_ERROR(only.CheckOfPage(db, sweep, members, request.page_token().empty()));
   int looked_at = 0;
   v1::ListJobsResponse response;
   RETURN_IF_ERROR(ForEachJob(db, members, after + 1, filter, live, [&](const store::ListedJob& row, v1::Job& job) -> absl::StatusOr<bool> {

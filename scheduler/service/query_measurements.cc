@@ -173,11 +173,7 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
   const Members members{.sweep = sweep.num, .metric = read->metric, .systems = read->systems};
   question.score = question.which.metric == members.metric && question.which.length == 0 && question.which.slice == "";
   Only only(read->spec, members, std::move(filters));
-  // Later pages are of the same question, and need not read all seeds and jobs for it again.
-  if (request.page_token().empty() && !request.only().empty()) {
-    ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
-    RETURN_IF_ERROR(only.Check(db, spec, members));
-  }
+  RETURN_IF_ERROR(only.CheckOfPage(db, sweep, members, request.page_token().empty()));
 
   int looked_at = 0;
   RETURN_IF_ERROR(ForEachJob(
