@@ -171,11 +171,8 @@ class AlgorithmicKind final : public Kind {
       cost.flops += static_cast<double>(job.evaluation().examples()) * ForwardFlops(model, *task, length);
     }
     const double d = model.embedding_dim();
-    const double parameters = d * (task->TokensRead(model.causal()) + 1) + BlockParameters(model) + FinalNormParameters(model) + (d + 1) * task->output_vocabulary +
-                              static_cast<double>(EncodingParameters(job));
-    const double trained = job.training().steps() > 0 ? parameters : 0;
-    cost.checkpoint_bytes = CheckpointBytes(parameters, trained);
-    cost.memory_bytes = MemoryBytes(parameters, trained);
+    const double others = d * (task->TokensRead(model.causal()) + 1) + FinalNormParameters(model) + (d + 1) * task->output_vocabulary;
+    SetSizes(job, BlockParameters(model) + others, cost);
     return cost;
   }
 };

@@ -104,10 +104,7 @@ Cost DataKind::CostOf(const v1::JobSpec& job, const MakerStoresWeights&) const {
     const double wanted = job.evaluation().examples();
     cost.flops += (wanted > 0 ? std::min(wanted, TestExamples(length)) : TestExamples(length)) * ForwardFlops(model, length);
   }
-  const double parameters = Parameters(model) + static_cast<double>(EncodingParameters(job));
-  const double trained = job.training().steps() > 0 ? parameters : 0;
-  cost.checkpoint_bytes = CheckpointBytes(parameters, trained);
-  cost.memory_bytes = MemoryBytes(parameters, trained);
+  SetSizes(job, Parameters(model), cost);
   return cost;
 }
 

@@ -352,4 +352,11 @@ double BlockParameters(const v1::Model& model) {
   return model.layers() * (4 * d * d + 2 * d * mlp + mlp + d + 4 * d);  // Projections, MLP with biases, two layer norms.
 }
 
+void SetSizes(const v1::JobSpec& job, double parameters, Cost& cost) {
+  const double all = parameters + static_cast<double>(EncodingParameters(job));
+  const double trained = job.training().steps() > 0 ? all : 0;
+  cost.checkpoint_bytes = CheckpointBytes(all, trained);
+  cost.memory_bytes = MemoryBytes(all, trained);
+}
+
 }  // namespace longreach::experiments

@@ -15,6 +15,8 @@
 
 namespace longreach::experiments {
 
+struct Cost;  // registry.h
+
 // Larger sizes are typing errors; the bounds also keep every product of the costs within 64 bits.
 inline constexpr int kMaxSize = 1'000'000;
 // Trainers compute in float32, of which anything beyond this is 0, has few digits left, or is infinite.
@@ -110,5 +112,7 @@ void CheckSame(const v1::Input& input, std::string_view what, int64_t there, int
 // Numbers that are trained: of the encoding, and of the blocks without embedding and head.
 int64_t EncodingParameters(const v1::JobSpec& job);
 double BlockParameters(const v1::Model& model);
+// How large the checkpoint of a job is, and what it has in memory: it has the encoding's parameters beside these, and trains all of them or none.
+void SetSizes(const v1::JobSpec& job, double parameters, Cost& cost);
 
 }  // namespace longreach::experiments
