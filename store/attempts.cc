@@ -10,7 +10,7 @@ namespace {
 // `from`: an expression.
 std::string SelectAttempts(std::string_view rest, std::string_view from = "NULL") {
   return "SELECT a.id, a.worker, w.name, a.incarnation, a.started_at, a.ended_at, a.outcome, a.detail, a.build, a.device, a.engine, "
-         "a.threads, a.members, a.start_step, a.step, " +
+         "a.threads, a.members, a.start_step, a.step, a.device_id, " +
          std::string(from) + " FROM attempts AS a JOIN workers AS w ON w.id = a.worker " + std::string(rest);
 }
 
@@ -30,7 +30,8 @@ AttemptRow ReadAttempt(const sql::Rows& rows) {
           .members = rows.Get<int>(12),
           .start_step = rows.Get<int>(13),
           .step = rows.Get<int>(14),
-          .from_attempt = rows.Get<std::optional<int64_t>>(15)};
+          .from_attempt = rows.Get<std::optional<int64_t>>(16),
+          .device_id = rows.Get<std::string>(15)};
 }
 
 absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(sql::Rows rows) {
@@ -44,10 +45,10 @@ absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(sql::Rows rows) {
 
 absl::StatusOr<int64_t> StartAttempt(sql::Transaction& tx, const NewAttempt& attempt, std::span<const int64_t> jobs) {
   if (jobs.empty()) return absl::InternalError("an attempt without jobs");
-  RETURN_IF_ERROR(tx.Run("INSERT INTO attempts(worker, incarnation, started_at, build, device, threads, members, start_step, step) "
-                         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                         attempt.worker, attempt.incarnation, attempt.started_at, attempt.build, attempt.device, attempt.threads,
-                         jobs.size(), attempt.start_step, attempt.start_step)
+  RETURN_IF_ERROR(tx.Run("INSERT INTO attempts(worker, incarnation, started_at, build, device, device_id, threads, members, start_step, step) "
+                         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                         attempt.worker, attempt.incarnation, attempt.started_at, attempt.build, attempt.device, attempt.device_id,
+                         attempt.threads, jobs.size(), attempt.start_step, attempt.start_step)
                       .status());
   const int64_t id = tx.connection().LastInsertRow();
   for (size_t member = 0; member < jobs.size(); ++member) {

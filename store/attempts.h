@@ -22,6 +22,7 @@ struct NewAttempt {
   std::string device{};
   int threads = 0;
   int start_step = 0;
+  std::string device_id{};  // Which one of its kind; empty: its worker did not say.
 };
 
 struct AttemptRow {
@@ -42,6 +43,7 @@ struct AttemptRow {
   int step = 0;        // The last that it told of.
   // Of AttemptsOfJob() alone: whose checkpoint of that job it went on from, at `start_step`. Nothing: none's, or it was not written down.
   std::optional<int64_t> from_attempt{};
+  std::string device_id{};
 };
 
 struct AttemptMember {

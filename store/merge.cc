@@ -84,14 +84,14 @@ class Merge {
 
 absl::Status Merge::Workers() {
   ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT id, name, incarnation, abilities, build, device, threads, pack_limit, "
-                                                 "first_seen_at, seen_at FROM workers ORDER BY id"));
+                                                 "first_seen_at, seen_at, device_id FROM workers ORDER BY id"));
   while (rows.Next()) {
     // A worker is active again when it comes; a drain over there does not concern this store.
     RETURN_IF_ERROR(ours_.Run("INSERT INTO workers(id, name, incarnation, abilities, build, device, threads, pack_limit, "
-                              "first_seen_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
+                              "first_seen_at, seen_at, device_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
                               rows.Get<std::string>(0), rows.Get<std::string>(1), rows.Get<int64_t>(2), rows.Get<std::string>(3),
                               rows.Get<std::string>(4), rows.Get<std::string>(5), rows.Get<int64_t>(6), rows.Get<int64_t>(7),
-                              rows.Get<int64_t>(8), rows.Get<int64_t>(9))
+                              rows.Get<int64_t>(8), rows.Get<int64_t>(9), rows.Get<std::string>(10))
                         .status());
   }
   return rows.status();
@@ -149,7 +149,7 @@ absl::Status Merge::Attempts() {
   ASSIGN_OR_RETURN(sql::Rows rows,
                    theirs_.Query("SELECT a.id, a.worker, a.incarnation, a.started_at, ifnull(a.ended_at, max(w.seen_at, a.started_at)), "
                                  "ifnull(a.outcome, 'lost'), iif(a.outcome IS NULL, 'it ran when its store was merged', a.detail), "
-                                 "a.build, a.device, a.engine, a.threads, a.members, a.start_step, a.step "
+                                 "a.build, a.device, a.engine, a.threads, a.members, a.start_step, a.step, a.device_id "
                                  "FROM attempts AS a JOIN workers AS w ON w.id = a.worker ORDER BY a.id"));
   while (rows.Next()) {
     const auto id = rows.Get<int64_t>(0);
@@ -158,11 +158,11 @@ absl::Status Merge::Attempts() {
       continue;
     }
     RETURN_IF_ERROR(ours_.Run("INSERT INTO attempts(worker, incarnation, started_at, ended_at, outcome, detail, build, device, "
-                              "engine, threads, members, start_step, step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                              "engine, threads, members, start_step, step, device_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                               rows.Get<std::string>(1), rows.Get<int64_t>(2), rows.Get<int64_t>(3), rows.Get<int64_t>(4),
                               rows.Get<std::string>(5), rows.Get<std::string>(6), rows.Get<std::string>(7),
                               rows.Get<std::string>(8), rows.Get<std::string>(9), rows.Get<int64_t>(10), rows.Get<int64_t>(11),
-                              rows.Get<int64_t>(12), rows.Get<int64_t>(13))
+                              rows.Get<int64_t>(12), rows.Get<int64_t>(13), rows.Get<std::string>(14))
                         .status());
     attempts_.emplace(id, ours_.connection().LastInsertRow());
     new_attempts_.push_back(id);

@@ -13,7 +13,7 @@ namespace {
 
 std::string SelectWorkers(std::string_view rest) {
   return "SELECT id, name, incarnation, abilities, build, device, threads, pack_limit, state, reason, recent_failures, "
-         "first_seen_at, seen_at FROM workers " +
+         "first_seen_at, seen_at, device_id FROM workers " +
          std::string(rest);
 }
 
@@ -32,7 +32,8 @@ absl::StatusOr<std::vector<WorkerRow>> ReadWorkers(sql::Rows rows) {
                        .reason = rows.Get<std::string>(9),
                        .recent_failures = rows.Get<std::string>(10),
                        .first_seen_at = rows.Get<WallTime>(11),
-                       .seen_at = rows.Get<WallTime>(12)});
+                       .seen_at = rows.Get<WallTime>(12),
+                       .device_id = rows.Get<std::string>(13)});
   }
   RETURN_IF_ERROR(rows.status());
   return workers;
@@ -50,12 +51,14 @@ DataSetRow ReadDataSet(const sql::Rows& rows) {
 absl::Status PutWorker(sql::Transaction& tx, const WorkerRow& worker) {
   return tx
       .Run("INSERT INTO workers(id, name, incarnation, abilities, build, device, threads, pack_limit, state, reason, "
-           "recent_failures, first_seen_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET "
+           "recent_failures, first_seen_at, seen_at, device_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET "
            "name = excluded.name, incarnation = excluded.incarnation, abilities = excluded.abilities, build = excluded.build, "
            "device = excluded.device, threads = excluded.threads, pack_limit = excluded.pack_limit, state = excluded.state, "
-           "reason = excluded.reason, recent_failures = excluded.recent_failures, seen_at = excluded.seen_at",
+           "reason = excluded.reason, recent_failures = excluded.recent_failures, seen_at = excluded.seen_at, "
+           "device_id = excluded.device_id",
            worker.id, worker.name, worker.incarnation, worker.abilities, worker.build, worker.device, worker.threads,
-           worker.pack_limit, Word(worker.state), worker.reason, worker.recent_failures, worker.first_seen_at, worker.seen_at)
+           worker.pack_limit, Word(worker.state), worker.reason, worker.recent_failures, worker.first_seen_at, worker.seen_at,
+           worker.device_id)
       .status();
 }
 

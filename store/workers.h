@@ -31,6 +31,7 @@ struct WorkerRow {
   std::string recent_failures{};
   WallTime first_seen_at{};
   WallTime seen_at{};
+  std::string device_id{};  // Which device of its kind; empty: it does not say.
 
   bool HasLeft() const { return state == WorkerState::kActive && reason == kHasLeft; }
 };

@@ -71,8 +71,10 @@ void UpTheGroups(const fs::path& mount, const fs::path& group, const std::functi
 
 GroupLimits ReadGroupLimits(const fs::path& root) {
   GroupLimits limits;
-  const auto limit_cores = [&](std::optional<double> quota, std::optional<double> period) {
-    if (quota && period) limits.cores = std::min(limits.cores, *quota / *period);
+  const auto limit_cores = [&](const fs::path& folder, std::optional<double> quota, std::optional<double> period) {
+    if (!quota || !period || *quota / *period >= limits.cores) return;
+    limits.cores = *quota / *period;
+    limits.cores_by = folder;
   };
   const auto limit_memory = [&](std::optional<double> bytes) {
     if (bytes) limits.memory_bytes = std::min(limits.memory_bytes, *bytes);
@@ -81,13 +83,13 @@ GroupLimits ReadGroupLimits(const fs::path& root) {
   std::error_code ignored;
   if (fs::exists(mount / "cgroup.controllers", ignored)) {
     UpTheGroups(mount, GroupOf(root, ""), [&](const fs::path& folder) {
-      limit_cores(NumberAt(folder / "cpu.max", 0), NumberAt(folder / "cpu.max", 1));
+      limit_cores(folder, NumberAt(folder / "cpu.max", 0), NumberAt(folder / "cpu.max", 1));
       limit_memory(NumberAt(folder / "memory.max"));
     });
     return limits;
   }
   UpTheGroups(mount / "cpu", GroupOf(root, "cpu"), [&](const fs::path& folder) {
-    limit_cores(NumberAt(folder / "cpu.cfs_quota_us"), NumberAt(folder / "cpu.cfs_period_us"));
+    limit_cores(folder, NumberAt(folder / "cpu.cfs_quota_us"), NumberAt(folder / "cpu.cfs_period_us"));
   });
   UpTheGroups(mount / "memory", GroupOf(root, "memory"),
               [&](const fs::path& folder) { limit_memory(NumberAt(folder / "memory.limit_in_bytes")); });

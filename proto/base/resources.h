@@ -10,6 +10,7 @@ namespace longreach {
 // Infinite where nothing is set.
 struct GroupLimits {
   double cores = std::numeric_limits<double>::infinity();
+  std::filesystem::path cores_by = {};  // The folder of the group that sets them.
   double memory_bytes = std::numeric_limits<double>::infinity();
 };
 

@@ -37,7 +37,7 @@ absl::Status CheckNames(const v1::Abilities& abilities) {
   RETURN_IF_ERROR(CheckCount("tasks", abilities.tasks_size(), kMaxAbilitiesOfList));
   RETURN_IF_ERROR(CheckCount("encodings", abilities.encodings_size(), kMaxAbilitiesOfList));
   RETURN_IF_ERROR(CheckCount("data_sets", abilities.data_sets_size(), kMaxDataSetsOfWorker));
-  std::vector<const std::string*> texts = {&abilities.name(), &abilities.build(), &abilities.device()};
+  std::vector<const std::string*> texts = {&abilities.name(), &abilities.build(), &abilities.device(), &abilities.device_id()};
   for (const std::string& experiment : abilities.experiments()) texts.push_back(&experiment);
   for (const v1::Ability& task : abilities.tasks()) texts.push_back(&task.name());
   for (const v1::Ability& encoding : abilities.encodings()) texts.push_back(&encoding.name());

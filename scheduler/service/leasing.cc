@@ -139,7 +139,8 @@ absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std
                                                          .build = worker.build,
                                                          .device = worker.device,
                                                          .threads = worker.threads,
-                                                         .start_step = first.checkpoint_step},
+                                                         .start_step = first.checkpoint_step,
+                                                         .device_id = worker.device_id},
                                                         nums));
   lease.set_attempt(static_cast<uint64_t>(attempt));
   *response.add_leases() = std::move(lease);

@@ -70,6 +70,7 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
     row.abilities = std::move(json);
     row.build = abilities.build();
     row.device = abilities.device();
+    row.device_id = abilities.device_id();
     row.threads = abilities.threads();
     row.pack_limit = core::PackLimit(abilities);
   }

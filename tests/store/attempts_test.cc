@@ -26,6 +26,7 @@ TEST_F(AttemptsTest, AnAttemptHasItsMembersInOrderAndWhatMadeIt) {
   EXPECT_EQ(attempt->worker_name, "name of w1");
   EXPECT_EQ(attempt->incarnation, 7u);
   EXPECT_EQ(attempt->build, "build 1");
+  EXPECT_EQ(attempt->device_id, "device of w1");
   EXPECT_EQ(attempt->members, 2);
   EXPECT_EQ(attempt->outcome, std::nullopt);
   EXPECT_EQ(attempt->ended_at, std::nullopt);

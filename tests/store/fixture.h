@@ -94,7 +94,7 @@ struct TestStore {
   void AddWorker(const std::string& id) {
     EXPECT_OK(Write([&](sql::Transaction& tx) {
       return PutWorker(tx, {.id = id, .name = "name of " + id, .incarnation = 7, .abilities = "{}", .build = "build 1",
-                            .device = "cpu", .threads = 2, .pack_limit = 9, .first_seen_at = At(1), .seen_at = At(2)});
+                            .device = "cpu", .threads = 2, .pack_limit = 9, .first_seen_at = At(1), .seen_at = At(2), .device_id = "device of " + id});
     }));
   }
 
@@ -102,7 +102,7 @@ struct TestStore {
     int64_t attempt = 0;
     EXPECT_OK(Write([&](sql::Transaction& tx) -> absl::Status {
       ASSIGN_OR_RETURN(attempt, StartAttempt(tx, {.worker = worker, .incarnation = 7, .started_at = At(at), .build = "build 1",
-                                                  .device = "cpu", .threads = 2},
+                                                  .device = "cpu", .threads = 2, .device_id = "device of " + worker},
                                              jobs));
       return absl::OkStatus();
     }));

@@ -59,6 +59,8 @@ TEST_F(MergeTest, AnEmptyStoreTakesOverEverything) {
   ASSERT_EQ(attempts.size(), 1u);
   EXPECT_EQ(attempts[0].outcome, Outcome::kLost);
   EXPECT_EQ(attempts[0].worker_name, "name of w2");
+  EXPECT_EQ(attempts[0].device_id, "device of w2");
+  EXPECT_EQ((*FindWorker(ours_.db(), "w2"))->device_id, "device of w2");
 }
 
 TEST_F(MergeTest, AttemptsGetNumbersThatNoneOfOursHas) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "store/attempts.h"
 #include "store/jobs.h"
+#include "store/workers.h"
 #include "tests/store/fixture.h"
 
 namespace longreach::store {
@@ -231,6 +233,22 @@ TEST_F(MigrateTest, EachUpgradeIsPrecededByACopyUnlessTheLastIsTheSame) {
 
   EXPECT_EQ(sweeps_in(copy), 0);
   EXPECT_EQ(sweeps_in(copy + ".2"), 1);
+}
+
+// Schema 15 says which device of its kind it was.
+TEST_F(MigrateTest, AttemptsOfTheFourteenthSchemaDoNotSayWhichDeviceTheyHad) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db, Migrations().first(14)));
+  ASSERT_OK(db.Execute("INSERT INTO workers(id, name, incarnation, abilities, build, device, threads, pack_limit, first_seen_at, seen_at) "
+                       "VALUES ('w', 'w', 1, '{}', 'b', 'GPU', 1, 1, 0, 0);"
+                       "INSERT INTO attempts(id, worker, incarnation, started_at, ended_at, outcome, build, device, threads, members) "
+                       "VALUES (1, 'w', 1, 0, 1, 'succeeded', 'b', 'GPU', 1, 1)"));
+
+  EXPECT_EQ(*Migrate(db, Migrations().first(15)), 14);
+
+  EXPECT_EQ(*db.One<std::string>("SELECT device || device_id FROM attempts"), "GPU");
+  EXPECT_EQ((*FindAttempt(db, 1))->device_id, "");
+  EXPECT_EQ((*FindWorker(db, "w"))->device_id, "");
 }
 
 TEST_F(MigrateTest, AMigrationThatFailsLeavesTheFileAtTheVersionBefore) {

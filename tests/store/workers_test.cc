@@ -17,7 +17,7 @@ TEST_F(WorkersTest, AWorkerThatComesAgainReplacesItsRowButNotWhenItWasFirstSeen)
   ASSERT_OK(test_.Write([](sql::Transaction& tx) {
     return PutWorker(tx, {.id = "w1", .name = "new", .incarnation = 1ull << 63, .abilities = "{}", .build = "build 2", .device = "gpu",
                           .threads = 4, .pack_limit = 3, .state = WorkerState::kPutAside, .reason = "three failed",
-                          .recent_failures = "4,5,6", .first_seen_at = At(99), .seen_at = At(100)});
+                          .recent_failures = "4,5,6", .first_seen_at = At(99), .seen_at = At(100), .device_id = "GPU-2"});
   }));
 
   ASSERT_OK_AND_ASSIGN(std::optional<WorkerRow> worker, FindWorker(test_.db(), "w1"));
@@ -30,6 +30,7 @@ TEST_F(WorkersTest, AWorkerThatComesAgainReplacesItsRowButNotWhenItWasFirstSeen)
   EXPECT_EQ(worker->recent_failures, "4,5,6");
   EXPECT_EQ(worker->first_seen_at, At(1));
   EXPECT_EQ(worker->seen_at, At(100));
+  EXPECT_EQ(worker->device_id, "GPU-2");
 }
 
 TEST_F(WorkersTest, StateFailuresAndSeenTimeAreSetOneByOneAndOnlyForAKnownWorker) {

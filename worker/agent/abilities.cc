@@ -18,6 +18,7 @@ v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& na
   abilities.set_name(name);
   abilities.set_build(BuildDescription());
   abilities.set_device(trainer.device());
+  abilities.set_device_id(trainer.device_id());
   abilities.set_threads(threads > 0 ? threads : trainer.threads());
   abilities.set_memory_bytes(trainer.memory_bytes() / packs);
   abilities.set_pack_limit(pack_limit);

@@ -340,6 +340,7 @@ v1::TrainerReady Prepare(const ChildOptions& options) {
   }
   ready.mutable_experiments()->Assign(machine->experiments.begin(), machine->experiments.end());
   ready.set_device(machine->device);
+  ready.set_device_id(ValidUtf8(machine->device_id));
   ready.set_threads(machine->threads);
   ready.set_memory_bytes(machine->memory_bytes);
   return ready;

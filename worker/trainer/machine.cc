@@ -5,6 +5,7 @@
 #include <string>
 
 #include "proto/base/instruction_sets.h"
+#include "proto/base/processors.h"
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
 #include "worker/trainer/caught.h"
@@ -99,10 +100,12 @@ absl::StatusOr<Capabilities> DescribeMachine(bool cuda) {
   capabilities.threads = AvailableThreads();
   capabilities.memory_bytes = AvailableMemory();
   capabilities.device = CpuModel() + ", " + WidestRegisters();
+  capabilities.device_id = OwnProcessors();
   if (cuda) {
     ASSIGN_OR_RETURN(const CudaDevice device, DescribeCudaDevice(0));
     capabilities.device = device.name;
     capabilities.memory_bytes = device.memory_bytes;
+    capabilities.device_id = device.id;
   }
   return capabilities;
 }

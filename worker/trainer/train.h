@@ -308,6 +308,7 @@ struct Capabilities {
   std::string device;  // "AMD EPYC 9B14, AVX-512" or the GPU's name.
   int threads = 0;
   double memory_bytes = 0;
+  std::string device_id;  // Which one of its kind: what the GPU calls itself, or which processors of which machine. Empty: it does not say.
 };
 // FAILED_PRECONDITION: a GPU is asked for and no plugin is loaded. INTERNAL: the GPU does not say what it is.
 absl::StatusOr<Capabilities> DescribeMachine(bool cuda);

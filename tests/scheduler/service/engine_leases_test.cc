@@ -45,6 +45,22 @@ TEST_F(EngineLeasesTest, AJobGoesFromSubmissionToResult) {
   EXPECT_EQ(Attempt(lease.attempt()).engine, "test");
 }
 
+// A worker's process may have another device once it is started anew.
+TEST_F(EngineLeasesTest, AnAttemptKeepsWhichDeviceItsWorkerHad) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_device_id("GPU-1");
+  worker.next().mutable_abilities()->set_pack_limit(1);
+  const v1::Lease first = worker.Take();
+  worker.Succeed(first);
+  worker.Restart();
+  worker.next().mutable_abilities()->set_device_id("GPU-2");
+  const v1::Lease second = worker.Take();
+
+  EXPECT_EQ(Attempt(first.attempt()).device_id, "GPU-1");
+  EXPECT_EQ(Attempt(second.attempt()).device_id, "GPU-2");
+}
+
 TEST_F(EngineLeasesTest, ALeaseIsSentAgainUntilItIsHeld) {
   Submit(Sweep("s", 2));
   TestWorker worker = Worker("a");

@@ -23,6 +23,13 @@ TEST(AbilitiesTest, AreAllThatTheMachineHasForOnePack) {
   EXPECT_EQ(abilities.memory_bytes(), 1e9);
 }
 
+TEST(AbilitiesTest, SayWhichDeviceOfItsKindItIs) {
+  v1::TrainerReady ready = MachineWith(8, 1e9);
+  ready.set_device("NVIDIA H200");
+  ready.set_device_id("GPU-1");
+  EXPECT_EQ(AbilitiesOf(ready, "w", /*threads=*/0, /*packs=*/1, /*pack_limit=*/16).device_id(), "GPU-1");
+}
+
 TEST(AbilitiesTest, AreTheThreadsThatWereAskedForAndAShareOfTheMemory) {
   const v1::Abilities abilities = AbilitiesOf(MachineWith(8, 1e9), "w", /*threads=*/11, /*packs=*/4, /*pack_limit=*/16);
 

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "proto/base/processors.h"
 #include "proto/catalog/packs.h"
 #include "tests/worker/trainer/pack_fixture.h"
 
@@ -100,6 +101,7 @@ TEST(DescribeMachineTest, SaysWhatThereIs) {
   const Capabilities capabilities = *DescribeMachine(false);
 
   EXPECT_FALSE(capabilities.device.empty());
+  EXPECT_EQ(capabilities.device_id, OwnProcessors());
   EXPECT_GE(capabilities.threads, 1);
   EXPECT_GT(capabilities.memory_bytes, 1e8);
   EXPECT_THAT(capabilities.experiments, ::testing::ElementsAre("algorithmic", "images", "language", "llama"));

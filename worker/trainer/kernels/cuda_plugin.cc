@@ -69,12 +69,14 @@ std::function<void(const DropFactors&)> CudaDropFactors() { return Calling(loade
 absl::StatusOr<CudaDevice> DescribeCudaDevice(int device) {
   if (loaded_plugin == nullptr) return absl::FailedPreconditionError("the CUDA plugin is not loaded");
   char name[256] = "";
+  char id[64] = "";
   char error[256] = "";
   CudaDevice description;
-  if (loaded_plugin->describe_device(device, name, sizeof(name), &description.memory_bytes, error, sizeof(error)) != 0) {
+  if (loaded_plugin->describe_device(device, name, sizeof(name), id, sizeof(id), &description.memory_bytes, error, sizeof(error)) != 0) {
     return absl::InternalError(Text("CUDA device ", device, ": ", error));
   }
   description.name = name;
+  description.id = id;
   return description;
 }
 

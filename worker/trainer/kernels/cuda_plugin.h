@@ -18,6 +18,7 @@ int CountCudaDevices();
 struct CudaDevice {
   std::string name;
   double memory_bytes = 0;
+  std::string id;  // As plugin_interface.h says.
 };
 
 // FAILED_PRECONDITION when no plugin is loaded, INTERNAL when the device does not answer.

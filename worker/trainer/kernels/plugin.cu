@@ -31,11 +31,22 @@ int HaveWaitingSleep(char* error, size_t error_size) {
   return status == cudaSuccess ? 0 : Fail(cudaGetErrorString(status), error, error_size);
 }
 
-int DescribeDevice(int device, char* name, size_t name_size, double* memory_bytes, char* error, size_t error_size) {
+// As nvidia-smi writes it: "GPU-" and 16 bytes with four '-' between them.
+void WriteId(const cudaUUID_t& uuid, char* id, size_t id_size) {
+  int at = std::snprintf(id, id_size, "GPU");
+  for (int byte = 0; byte < 16; ++byte) {
+    const bool begins_group = byte == 0 || byte == 4 || byte == 6 || byte == 8 || byte == 10;
+    if (at < 0 || static_cast<size_t>(at) + 4 > id_size) return;
+    at += std::snprintf(id + at, id_size - static_cast<size_t>(at), "%s%02x", begins_group ? "-" : "", static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[byte])));
+  }
+}
+
+int DescribeDevice(int device, char* name, size_t name_size, char* id, size_t id_size, double* memory_bytes, char* error, size_t error_size) {
   cudaDeviceProp properties;
   const cudaError_t status = cudaGetDeviceProperties(&properties, device);
   if (status != cudaSuccess) return Fail(cudaGetErrorString(status), error, error_size);
   std::snprintf(name, name_size, "%s", properties.name);
+  WriteId(properties.uuid, id, id_size);
   *memory_bytes = static_cast<double>(properties.totalGlobalMem);
   return 0;
 }

@@ -9,7 +9,7 @@
 #include "worker/trainer/resident/step_arguments.h"
 
 // Raised at every change of the table. The loader refuses a plugin of another version: it comes from another build.
-#define LONGREACH_CUDA_PLUGIN_VERSION 8
+#define LONGREACH_CUDA_PLUGIN_VERSION 9
 #define LONGREACH_CUDA_PLUGIN_SYMBOL "longreach_cuda_plugin"
 
 extern "C" {
@@ -21,8 +21,8 @@ struct LongreachCudaPlugin {
   int (*count_devices)(char* error, size_t error_size);
   // From now on, threads that wait for the current device sleep meanwhile.
   int (*have_waiting_sleep)(char* error, size_t error_size);
-  // Name and memory of a device.
-  int (*describe_device)(int device, char* name, size_t name_size, double* memory_bytes, char* error, size_t error_size);
+  // Name and memory of a device, and which one of that name it is, for all processes the same: "GPU-" and its UUID, as nvidia-smi has it.
+  int (*describe_device)(int device, char* name, size_t name_size, char* id, size_t id_size, double* memory_bytes, char* error, size_t error_size);
   // What follows goes to LibTorch's current stream of the calling thread and returns before it is done. What pointers in the arguments lead to is on the device.
   // Dropout's factors, for LibTorch's operations; the bits are those of the CPU.
   int (*fill_drop_factors)(const longreach::trainer::DropFactors* factors, char* error, size_t error_size);

@@ -39,6 +39,7 @@ TEST(CudaPluginTest, LoadsAndSaysWhetherAGpuAnswers) {
     ASSERT_TRUE(device.ok()) << device.status();
     EXPECT_FALSE(device->name.empty());
     EXPECT_GT(device->memory_bytes, 1e9);
+    EXPECT_THAT(device->id, ::testing::MatchesRegex("GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
   } else {
     // The library and all that it needs are there, or the code would be NOT_FOUND.
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;

@@ -42,10 +42,11 @@ int CountDevices(char*, size_t) { return 1; }
 
 int HaveWaitingSleep(char*, size_t) { return 0; }
 
-int DescribeDevice(int, char* name, size_t name_size, double* memory_bytes, char*, size_t) {
+int DescribeDevice(int, char* name, size_t name_size, char* id, size_t id_size, double* memory_bytes, char*, size_t) {
   // As CUDA would see it.
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   std::snprintf(name, name_size, "stand-in for a GPU%s%s", visible == nullptr ? "" : " ", visible == nullptr ? "" : visible);
+  std::snprintf(id, id_size, "GPU-stand-in%s%s", visible == nullptr ? "" : "-", visible == nullptr ? "" : visible);
   *memory_bytes = static_cast<double>(DeviceMemory::kBytes);
   return 0;
 }
