@@ -151,7 +151,7 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
     case grpc::StatusCode::UNIMPLEMENTED:
       return Error(absl::StatusCode::kUnimplemented,
                    fmt::format("the scheduler at {} does not know this call", Printable(address_)),
-                   "it is of another version than this client, or no scheduler at all");
+                   "it is of another version than this client, or no scheduler at all; start a scheduler of this client's version ('longreach version' says which it is)");
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       if (status.error_message().find(kDiskIsFull) != std::string::npos) {
         return Error(absl::StatusCode::kResourceExhausted, fmt::format("the store of the scheduler at {}: {}", Printable(address_), status.error_message()),

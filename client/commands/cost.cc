@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "client/commands/arguments.h"
+#include "client/commands/attempt_pages.h"
 #include "client/commands/command.h"
 #include "client/commands/device_time.h"
-#include "client/commands/jobs_in_turn.h"
 #include "client/commands/listings.h"
 #include "client/commands/paired_values.h"
 #include "client/commands/suggestions.h"
@@ -22,9 +22,6 @@
 
 namespace longreach::client {
 namespace {
-
-// Each job is a question, of about a millisecond.
-constexpr int64_t kManyJobs = 20'000;
 
 std::string ValueOfAxis(const v1::Job& job, std::string_view axis) {
   if (axis == "system") return SystemsText(job);
@@ -51,15 +48,14 @@ class Cost final : public Command {
     return {.group = kGroupLook,
             .summary = "Say how long devices have worked on a sweep's jobs: for each kind of device, encoding or the like",
             .details =
-                "TIME is that of devices, from the leases of a sweep's jobs to their ends: of GPUs GPU time, of CPUs that of a worker, whatever its\n"
-                "threads. A worker that trains several packs at a time has its time divided equally among them, and a pack's time is\n"
-                "divided among its jobs. OF RESULTS is the part of the attempts whose results count, each of which has EACH on average; the rest\n"
+                "TIME is that of devices, from the leases of a sweep's jobs to their ends: of GPUs GPU time, of CPUs that of the machine, or of what a\n"
+                "worker may use of it, whatever its threads. What is trained on one device at a time has its time divided equally among the packs, by\n"
+                "whichever workers, and a pack's time is divided among its jobs. OF RESULTS is the part of the attempts whose results count, each of which has EACH on average; the rest\n"
                 "failed, was lost, stopped (what goes on from a checkpoint has its first part there), or runs still and is counted until its\n"
                 "worker was last heard of. So is what was lost with a worker that never came back; with one that did, until that was noticed.\n"
                 "Jobs that make inputs are not counted with the sweep that needs them, and a job that several sweeps have is counted with each.\n"
-                "Of packs of another sweep that a worker trained at the same time nothing is known here: their part of it is counted, too.\n"
+                "Of packs of another sweep that were trained there at the same time nothing is known here: their part of it is counted, too.\n"
                 "As csv and json times are seconds, and the row of all is left out, as who adds up a column would count each twice; json has it as 'total'.\n"
-                "Each job is asked for by itself, which takes about a millisecond.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
             .examples = "longreach cost table-b1\n"
                         "longreach cost table-b1 --by encoding\n"
@@ -77,7 +73,6 @@ class Cost final : public Command {
     RETURN_IF_ERROR(CheckAxisWords("--by", by_, {kPairAxes.begin(), kPairAxes.end()}));
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
-    if (sweep.jobs() > kManyJobs) session.Say(fmt::format("asking for each of {}, which takes a while", Count(sweep.jobs(), "job")));
     ASSIGN_OR_RETURN(const v1::GetInfoResponse info, connection->Call(&Connection::Stub::GetInfo, v1::GetInfoRequest()));
     ASSIGN_OR_RETURN(const v1::ListWorkersResponse workers, connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest()));
     std::map<std::string, double> seen_s;
@@ -92,18 +87,12 @@ class Cost final : public Command {
 
  private:
   absl::Status Read(Connection& connection, const v1::Sweep& sweep, DeviceTime& time) const {
-    v1::ListJobsRequest request;
+    v1::ListAttemptsRequest request;
     request.set_sweep(sweep.id());
-    return ForEachJobPage(connection, request, [&](const v1::ListJobsResponse& page) -> absl::Status {
-      std::vector<std::string> ids;
-      for (const v1::Job& job : page.jobs()) ids.push_back(job.id());
-      JobsInTurn answers(connection, std::move(ids));
-      for (const v1::Job& job : page.jobs()) {
-        ASSIGN_OR_RETURN(const v1::GetJobResponse response, answers.Next());
-        std::vector<std::string> values;
-        for (const std::string& axis : by_) values.push_back(ValueOfAxis(job, axis));
-        time.Add(std::move(values), response);
-      }
+    return ForEachJobAttempts(connection, std::move(request), [&](const v1::JobAttempts& job) -> absl::Status {
+      std::vector<std::string> values;
+      for (const std::string& axis : by_) values.push_back(ValueOfAxis(job.job(), axis));
+      time.Add(std::move(values), job.attempts());
       return absl::OkStatus();
     });
   }
@@ -173,6 +162,10 @@ class Cost final : public Command {
       session.Say(fmt::format("note: {} of all TIME is of {}, counted until that was noticed: when {} fell silent is not known",
                               DeviceTimeText(unsure.seconds), unsure.attempts == 1 ? "1 attempt that was lost" : Thousands(unsure.attempts) + " attempts that were lost",
                               unsure.attempts == 1 ? "its worker" : "their workers"));
+    }
+    if (const int64_t unknown = time.OnUnknownDevices(); unknown > 0) {
+      session.Say(fmt::format("note: {} of workers that do not say which device of its kind they have: each of these is counted as a device of its own",
+                              unknown == 1 ? "1 attempt is" : Thousands(unknown) + " attempts are"));
     }
     if (HasInputs(sweep.spec())) session.Say("note: jobs that make inputs are not counted here");
     if (time.Total().jobs == 0) session.Say(fmt::format("none of its jobs has been begun; 'longreach explain JOB{}' says why", WhereFlags(session)));

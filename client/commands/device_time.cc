@@ -24,17 +24,17 @@ double SecondsOf(const google::protobuf::Timestamp& time) { return static_cast<d
 
 std::map<uint64_t, double> DeviceSeconds(const std::map<uint64_t, AttemptTime>& attempts) {
   std::map<uint64_t, double> seconds;
-  std::map<std::string, std::vector<TurnOfAttempt>> by_worker;
+  std::map<std::string, std::vector<TurnOfAttempt>> by_device;
   for (const auto& [attempt, time] : attempts) {
     seconds[attempt] = 0;
     if (time.end_s <= time.start_s) continue;  // A clock was set back.
-    std::vector<TurnOfAttempt>& turns = by_worker[time.worker];
+    std::vector<TurnOfAttempt>& turns = by_device[time.device];
     turns.push_back({time.start_s, true, attempt});
     turns.push_back({time.end_s, false, attempt});
   }
-  for (auto& [worker, turns] : by_worker) {
+  for (auto& [device, turns] : by_device) {
     std::ranges::sort(turns, IsEarlier);
-    double part = 0;  // Of an attempt that had been there from the worker's first one on.
+    double part = 0;  // Of an attempt that had been there from the device's first one on.
     double before = turns.front().at_s;
     std::map<uint64_t, double> part_at_begin;
     for (const TurnOfAttempt& turn : turns) {
@@ -51,8 +51,8 @@ std::map<uint64_t, double> DeviceSeconds(const std::map<uint64_t, AttemptTime>& 
   return seconds;
 }
 
-void DeviceTime::Add(std::vector<std::string> values, const v1::GetJobResponse& job) {
-  for (const v1::AttemptInfo& one : job.attempts()) {
+void DeviceTime::Add(std::vector<std::string> values, const google::protobuf::RepeatedPtrField<v1::AttemptInfo>& attempts) {
+  for (const v1::AttemptInfo& one : attempts) {
     parts_.push_back({.job = values_.size(), .attempt = one.attempt(), .is_accepted = one.outcome() == "succeeded"});
     const auto [at, is_new] = attempts_.try_emplace(one.attempt());
     if (!is_new) continue;  // It has several jobs.
@@ -63,8 +63,11 @@ void DeviceTime::Add(std::vector<std::string> values, const v1::GetJobResponse& 
 }
 
 DeviceTime::Attempt DeviceTime::AttemptOf(const v1::AttemptInfo& attempt) const {
-  Attempt known{.time = {.worker = attempt.worker(), .start_s = SecondsOf(attempt.started_at()), .end_s = now_s_},
+  // A worker's id is no device's: of one that does not say which it has, it stands for a device that no other has.
+  Attempt known{.time = {.device = attempt.device_id().empty() ? "worker " + attempt.worker() : attempt.device_id(), .start_s = SecondsOf(attempt.started_at()), .end_s = now_s_},
+                .worker = attempt.worker(),
                 .device = attempt.device(),
+                .is_known = !attempt.device_id().empty(),
                 .members = std::max(1, attempt.members())};
   const bool is_lost = attempt.outcome() == "lost";
   if (attempt.has_ended_at()) known.time.end_s = SecondsOf(attempt.ended_at());
@@ -95,6 +98,16 @@ SpentTime DeviceTime::Unsure() const {
   const std::vector<SpentTime> both = Sums([this](const Part& part) { return std::vector<std::string>{attempts_.at(part.attempt).is_unsure ? "unsure" : ""}; });
   const auto unsure = std::ranges::find_if(both, [](const SpentTime& one) { return one.values.front() == "unsure"; });
   return unsure == both.end() ? SpentTime() : *unsure;
+}
+
+int64_t DeviceTime::OnUnknownDevices() const {
+  std::set<std::string> workers;
+  int64_t unknown = 0;
+  for (const auto& [number, attempt] : attempts_) {
+    workers.insert(attempt.worker);
+    if (!attempt.is_known) ++unknown;
+  }
+  return workers.size() > 1 ? unknown : 0;
 }
 
 std::vector<SpentTime> DeviceTime::Sums(const std::function<std::vector<std::string>(const Part&)>& row_of) const {

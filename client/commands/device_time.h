@@ -19,11 +19,11 @@ namespace longreach::client {
 double SecondsOf(const google::protobuf::Timestamp& time);
 
 struct AttemptTime {
-  std::string worker;
+  std::string device;  // The same text for all that shared it.
   double start_s = 0, end_s = 0;
 };
 
-// By attempt, the seconds of its worker's device that are its own: while a worker has several, each of them has an equal part of the time.
+// By attempt, the seconds of its device that are its own: while several are on a device, each of them has an equal part of the time.
 std::map<uint64_t, double> DeviceSeconds(const std::map<uint64_t, AttemptTime>& attempts);
 
 struct SpentTime {
@@ -42,7 +42,7 @@ class DeviceTime {
   explicit DeviceTime(double now_s, std::map<std::string, double> seen_s = {}) : now_s_(now_s), seen_s_(std::move(seen_s)) {}
 
   // The job's values of the axes that rows are by. Each job once.
-  void Add(std::vector<std::string> values, const v1::GetJobResponse& job);
+  void Add(std::vector<std::string> values, const google::protobuf::RepeatedPtrField<v1::AttemptInfo>& attempts);
 
   // A row for each combination of values and each device, ascending. A job has an equal part of its attempts, whose other jobs may be another sweep's.
   std::vector<SpentTime> Rows() const;
@@ -51,11 +51,16 @@ class DeviceTime {
   int64_t running() const { return running_; }
   // Of attempts that were lost, those whose workers have been heard of since: they are counted until it was noticed, which may be long after they fell silent.
   SpentTime Unsure() const;
+  // Attempts of workers that do not say which device of its kind they have: each worker counts as a device of its own. 0 where all are of one worker, which shares a device
+  // with none that is counted here.
+  int64_t OnUnknownDevices() const;
 
  private:
   struct Attempt {
     AttemptTime time;
-    std::string device;
+    std::string worker;
+    std::string device;  // Its kind.
+    bool is_known = false;  // Which one of its kind it was.
     int members = 1;
     bool is_unsure = false;  // When it ended.
   };

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "client/commands/arguments.h"
+#include "client/commands/attempt_pages.h"
 #include "client/commands/command.h"
-#include "client/commands/jobs_in_turn.h"
 #include "client/commands/repeated_job.h"
 #include "client/commands/sweep_calls.h"
 #include "client/commands/sweep_records.h"
@@ -155,7 +155,7 @@ class Diff final : public Command {
     bool are_of_sweep = false;  // The other store has the sweep, with all of its jobs.
   };
 
-  // A sweep's id is the same in any store, as its jobs' are. Where the other one does not have it, it is asked for each job.
+  // A sweep's id is the same in any store, as its jobs' are. Where the other one does not have it, it is asked for the jobs by their names.
   absl::StatusOr<OtherResults> ResultsThere(Connection& there, const v1::Sweep& sweep, const ListedResults& here) const {
     const absl::StatusOr<v1::Sweep> same = FindSweep(there, sweep.id());
     if (!same.ok() && same.status().code() != absl::StatusCode::kNotFound) return same.status();
@@ -165,11 +165,13 @@ class Diff final : public Command {
       if (listed.ids == here.ids) return OtherResults{.succeeded = std::move(listed.succeeded), .are_of_sweep = true};
     }
     OtherResults found;
-    JobsInTurn jobs(there, here.ids);
-    for (const std::string& id : here.ids) {
-      const absl::StatusOr<v1::GetJobResponse> job = jobs.Next();
-      if (!job.ok() && job.status().code() != absl::StatusCode::kNotFound) return job.status();
-      if (job.ok() && job->job().state() == "succeeded") found.succeeded.insert(id);
+    for (size_t first = 0; first < here.ids.size(); first += kMostNamedJobs) {
+      v1::ListAttemptsRequest request;
+      for (size_t place = first; place < std::min(first + kMostNamedJobs, here.ids.size()); ++place) request.add_jobs(here.ids[place]);
+      RETURN_IF_ERROR(ForEachJobAttempts(there, std::move(request), [&found](const v1::JobAttempts& job) {
+        if (job.job().state() == "succeeded") found.succeeded.insert(job.job().id());
+        return absl::OkStatus();
+      }));
     }
     return found;
   }

@@ -2,30 +2,16 @@
 #pragma once
 
 #include <functional>
-#include <future>
-#include <optional>
+#include <utility>
 
-#include "client/connection.h"
-#include "longreach/v1/api.pb.h"
-#include "proto/base/status.h"
+#include "client/commands/pages.h"
 
 namespace longreach::client {
 
-// Each page is asked for while the one before is used: a large sweep's pages are as much work here as there.
-class MeasurementPages {
+class MeasurementPages : public Pages<v1::ListMeasurementsRequest, v1::ListMeasurementsResponse> {
  public:
   // The connection outlives it.
-  MeasurementPages(Connection& connection, v1::ListMeasurementsRequest question);
-
-  // The next one; nothing: that was the last.
-  absl::StatusOr<std::optional<v1::ListMeasurementsResponse>> Next();
-
- private:
-  void Ask();
-
-  Connection& connection_;
-  v1::ListMeasurementsRequest question_;
-  std::future<absl::StatusOr<v1::ListMeasurementsResponse>> next_;
+  MeasurementPages(Connection& connection, v1::ListMeasurementsRequest question) : Pages(connection, &Connection::Stub::ListMeasurements, std::move(question)) {}
 };
 
 // Calls `use` with each page from the first on, until it says false.

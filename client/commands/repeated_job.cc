@@ -109,13 +109,9 @@ absl::StatusOr<JobRecord> ReadRecord(Connection& connection, const std::string& 
   request.set_job(job);
   ASSIGN_OR_RETURN(v1::GetJobResponse found, connection.Call(&Connection::Stub::GetJob, request));
   ASSIGN_OR_RETURN(const v1::ListDataSetsResponse sets, connection.Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
-  return ReadRecord(connection, std::move(found), sets);
-}
-
-absl::StatusOr<JobRecord> ReadRecord(Connection& connection, v1::GetJobResponse job, const v1::ListDataSetsResponse& sets) {
-  ASSIGN_OR_RETURN(std::vector<v1::Measurement> measurements, ReadValues(connection, job.job().id(), ""));
-  ASSIGN_OR_RETURN(std::vector<v1::Measurement> losses, ReadValues(connection, job.job().id(), kTrainingLoss));
-  return RecordOf(std::move(job), std::move(measurements), std::move(losses), sets);
+  ASSIGN_OR_RETURN(std::vector<v1::Measurement> measurements, ReadValues(connection, found.job().id(), ""));
+  ASSIGN_OR_RETURN(std::vector<v1::Measurement> losses, ReadValues(connection, found.job().id(), kTrainingLoss));
+  return RecordOf(std::move(found), std::move(measurements), std::move(losses), sets);
 }
 
 JobRecord RecordOf(v1::GetJobResponse job, std::vector<v1::Measurement> measurements, std::vector<v1::Measurement> losses, const v1::ListDataSetsResponse& sets) {

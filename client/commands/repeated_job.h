@@ -26,8 +26,6 @@ struct JobRecord {
 
 // NOT_FOUND: there is no such job. INVALID_ARGUMENT: there are several.
 absl::StatusOr<JobRecord> ReadRecord(Connection& connection, const std::string& job);
-// The same of many jobs of one store, whose data sets are asked for once.
-absl::StatusOr<JobRecord> ReadRecord(Connection& connection, v1::GetJobResponse job, const v1::ListDataSetsResponse& sets);
 // Of what was asked for already.
 JobRecord RecordOf(v1::GetJobResponse job, std::vector<v1::Measurement> measurements, std::vector<v1::Measurement> losses, const v1::ListDataSetsResponse& sets);
 

@@ -6,6 +6,7 @@
 #include "scheduler/service/follow_log.h"
 #include "scheduler/service/maintenance.h"
 #include "scheduler/service/merge_progress.h"
+#include "scheduler/service/query_attempts.h"
 #include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_logs.h"
 #include "scheduler/service/query_measurements.h"
@@ -98,6 +99,12 @@ grpc::ServerUnaryReactor* ClientHandlers::GetTable(Context* context, const v1::G
 grpc::ServerUnaryReactor* ClientHandlers::ListMeasurements(Context* context, const v1::ListMeasurementsRequest* request,
                                                            v1::ListMeasurementsResponse* reply) {
   return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::ListMeasurements(db, *request, {}, threads_.stop, &paged_); },
+                      threads_.long_calls);
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::ListAttempts(Context* context, const v1::ListAttemptsRequest* request, v1::ListAttemptsResponse* reply) {
+  return FromSnapshot(context, reply,
+                      [this, request](sql::Connection& db) { return service::ListAttempts(db, *request, engine_.board().Read(), {}, threads_.stop, &paged_); },
                       threads_.long_calls);
 }
 

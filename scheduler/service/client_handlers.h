@@ -57,6 +57,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   grpc::ServerUnaryReactor* ListDataSets(Context*, const v1::ListDataSetsRequest*, v1::ListDataSetsResponse*) override;
   grpc::ServerUnaryReactor* GetTable(Context*, const v1::GetTableRequest*, v1::Table*) override;
   grpc::ServerUnaryReactor* ListMeasurements(Context*, const v1::ListMeasurementsRequest*, v1::ListMeasurementsResponse*) override;
+  grpc::ServerUnaryReactor* ListAttempts(Context*, const v1::ListAttemptsRequest*, v1::ListAttemptsResponse*) override;
   grpc::ServerUnaryReactor* SteerSweep(Context*, const v1::SteerSweepRequest*, v1::Sweep*) override;
   grpc::ServerUnaryReactor* SteerWorker(Context*, const v1::SteerWorkerRequest*, v1::WorkerInfo*) override;
   grpc::ServerUnaryReactor* BackupStore(Context*, const v1::BackupStoreRequest*, v1::BackupStoreResponse*) override;

@@ -12,7 +12,6 @@
 
 #include "proto/base/text.h"
 #include "proto/types/job.h"
-#include "proto/types/time.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/members.h"
@@ -44,35 +43,6 @@ absl::StatusOr<store::JobFilter> FilterOf(const std::string& words) {
   return filter;
 }
 
-// As regards the job: an attempt that succeeded may have done so for other members alone, or in another store that this one merged.
-Outcome OutcomeFor(const store::JobRow& job, const store::AttemptRow& attempt) {
-  const bool is_its_result = job.state == store::State::kSucceeded && job.attempt == attempt.id;
-  return *attempt.outcome == Outcome::kSucceeded && !is_its_result ? Outcome::kDropped : *attempt.outcome;
-}
-
-v1::AttemptInfo ToAttemptInfo(const store::JobRow& job, const store::AttemptRow& row, const LiveBoard::State& live) {
-  v1::AttemptInfo attempt;
-  attempt.set_attempt(static_cast<uint32_t>(row.id));
-  attempt.set_worker(row.worker);
-  attempt.set_worker_name(row.worker_name);
-  *attempt.mutable_started_at() = ToTimestamp(row.started_at);
-  if (row.ended_at.has_value()) *attempt.mutable_ended_at() = ToTimestamp(*row.ended_at);
-  if (row.outcome.has_value()) attempt.set_outcome(std::string(Word(OutcomeFor(job, row))));
-  attempt.set_detail(row.detail);
-  attempt.set_build(row.build);
-  attempt.set_device(row.device);
-  attempt.set_engine(row.engine);
-  attempt.set_threads(row.threads);
-  attempt.set_members(row.members);
-  if (row.from_attempt.has_value()) {
-    attempt.mutable_went_on_from()->set_attempt(static_cast<uint32_t>(*row.from_attempt));
-    attempt.mutable_went_on_from()->set_step(row.start_step);
-  }
-  const auto running = live.attempts.find(row.id);
-  if (!row.outcome.has_value() && running != live.attempts.end() && running->second.phase.has_value()) attempt.set_phase(std::string(Word(*running->second.phase)));
-  return attempt;
-}
-
 absl::Status AddMeasurements(sql::Connection& db, int64_t job, v1::GetJobResponse& response) {
   ASSIGN_OR_RETURN(std::vector<store::Measurement> rows, store::MeasurementsOf(db, job, true));
   for (const store::Measurement& row : rows) *response.add_measurements() = ToMeasurement(row);
@@ -81,15 +51,7 @@ absl::Status AddMeasurements(sql::Connection& db, int64_t job, v1::GetJobRespons
 
 absl::Status AddArtifacts(sql::Connection& db, int64_t job, v1::GetJobResponse& response) {
   ASSIGN_OR_RETURN(std::vector<store::ArtifactRow> rows, store::ArtifactsOf(db, job));
-  for (const store::ArtifactRow& row : rows) {
-    v1::ArtifactInfo& artifact = *response.add_artifacts();
-    artifact.set_kind(std::string(Word(row.kind)));
-    artifact.set_step(row.step);
-    artifact.set_member(row.member);
-    artifact.set_sha256(row.sha256);
-    artifact.set_bytes(static_cast<double>(row.bytes));
-    *artifact.mutable_created_at() = ToTimestamp(row.created_at);
-  }
+  for (const store::ArtifactRow& row : rows) *response.add_artifacts() = ToArtifactInfo(row);
   return absl::OkStatus();
 }
 
@@ -155,7 +117,7 @@ absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobR
   RETURN_IF_ERROR(AddSystems(db, num, *response.mutable_job()));
   *response.mutable_spec() = std::move(spec);
   response.set_canonical(job.spec);
-  for (const store::AttemptRow& attempt : attempts) *response.add_attempts() = ToAttemptInfo(job, attempt, live);
+  for (const store::AttemptRow& attempt : attempts) *response.add_attempts() = ToAttemptInfo(attempt, job.state, job.attempt, live);
   RETURN_IF_ERROR(AddMeasurements(db, num, response));
   RETURN_IF_ERROR(AddArtifacts(db, num, response));
   RETURN_IF_ERROR(AddProgress(db, num, job.id, response));

@@ -15,6 +15,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/types/words.h"
 #include "scheduler/service/members.h"
+#include "scheduler/service/named_jobs.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "scheduler/service/table_filter.h"
@@ -143,8 +144,17 @@ absl::StatusOr<bool> AddShare(sql::Connection& db, const store::ListedJob& row, 
   return !end.has_value();
 }
 
+// Of the jobs that are named, each has the metric of its own kind as its score, so that values are read as they are stored.
+absl::Status AddNamedJobs(sql::Connection& db, const v1::ListMeasurementsRequest& request, const Question& question, Page& page) {
+  return ForEachNamedJob(db, request.jobs(), question.begin.position, LiveBoard::State(), [&](const store::ListedJob& row, v1::Job& job) -> absl::StatusOr<bool> {
+    if (!question.losses && row.state != store::State::kSucceeded) return true;
+    return AddShare(db, row, job, question, Only(), page);
+  });
+}
+
 absl::Status AddOneJob(sql::Connection& db, const v1::ListMeasurementsRequest& request, const Question& question, Page& page) {
   if (!request.sweep().empty()) return absl::InvalidArgumentError("sweep and job: one of them at a time");
+  if (!request.jobs().empty()) return absl::InvalidArgumentError("job and jobs: one of them at a time");
   if (!request.only().empty()) return absl::InvalidArgumentError("only: it is of a sweep's jobs; leave it out where one job is asked for");
   ASSIGN_OR_RETURN(const ResolvedJob job, ResolveWholeJob(db, request.job()));
   if (!question.losses && job.listed.state != store::State::kSucceeded) return absl::OkStatus();
@@ -161,6 +171,11 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
   Page page(request.limit() == 0 ? limits.values : std::min(request.limit(), limits.values), limits.bytes);
   if (!request.job().empty()) {
     RETURN_IF_ERROR(AddOneJob(db, request, question, page));
+    return page.Take();
+  }
+  if (!request.jobs().empty()) {
+    RETURN_IF_ERROR(CheckNamedJobs(request.jobs(), !request.sweep().empty(), !request.only().empty()));
+    RETURN_IF_ERROR(AddNamedJobs(db, request, question, page));
     return page.Take();
   }
   ASSIGN_OR_RETURN(std::vector<TableFilter> filters, TableFilter::AllOf(request.only(), "only"));

@@ -1,4 +1,4 @@
-// The values of a sweep's jobs one by one, or of a single job, for whoever makes tables and figures of their own.
+// The values of a sweep's jobs one by one, or of jobs that are named, for whoever makes tables and figures of their own.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct MeasurementLimits {
   int jobs = 10'000;               // That are looked at, asked for or not.
 };
 
-// INVALID_ARGUMENT: an unknown metric, a negative length or limit, a page token that no answer had, a sweep and a job at once, or, of the
-// first page, `only` with words that no job of the sweep has. A limit above limits.values is taken for that.
+// INVALID_ARGUMENT: an unknown metric, a negative length or limit, a page token that no answer had, a sweep and jobs at once, too many
+// jobs or one that is no whole id, or, of the first page, `only` with words that no job of the sweep has. A limit above limits.values is taken for that.
 // UNAVAILABLE once a stop is requested. `paged`: of earlier pages; without it each reads its sweep's specification.
 absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& db, const v1::ListMeasurementsRequest& request,
                                                               const MeasurementLimits& limits = {}, const std::stop_token& stop = {},

@@ -96,6 +96,45 @@ v1::Measurement ToMeasurement(const store::Measurement& row) {
   return measurement;
 }
 
+v1::AttemptInfo ToAttemptInfo(const store::AttemptRow& row, store::State job_state, std::optional<int64_t> job_attempt, const LiveBoard::State& live) {
+  v1::AttemptInfo attempt;
+  attempt.set_attempt(static_cast<uint32_t>(row.id));
+  attempt.set_worker(row.worker);
+  attempt.set_worker_name(row.worker_name);
+  *attempt.mutable_started_at() = ToTimestamp(row.started_at);
+  if (row.ended_at.has_value()) *attempt.mutable_ended_at() = ToTimestamp(*row.ended_at);
+  if (row.outcome.has_value()) {
+    // One that succeeded may have done so for other members alone, or in another store that this one merged.
+    const bool is_its_result = job_state == store::State::kSucceeded && job_attempt == row.id;
+    attempt.set_outcome(std::string(Word(*row.outcome == Outcome::kSucceeded && !is_its_result ? Outcome::kDropped : *row.outcome)));
+  }
+  attempt.set_detail(row.detail);
+  attempt.set_build(row.build);
+  attempt.set_device(row.device);
+  attempt.set_device_id(row.device_id);
+  attempt.set_engine(row.engine);
+  attempt.set_threads(row.threads);
+  attempt.set_members(row.members);
+  if (row.from_attempt.has_value()) {
+    attempt.mutable_went_on_from()->set_attempt(static_cast<uint32_t>(*row.from_attempt));
+    attempt.mutable_went_on_from()->set_step(row.start_step);
+  }
+  const auto running = live.attempts.find(row.id);
+  if (!row.outcome.has_value() && running != live.attempts.end() && running->second.phase.has_value()) attempt.set_phase(std::string(Word(*running->second.phase)));
+  return attempt;
+}
+
+v1::ArtifactInfo ToArtifactInfo(const store::ArtifactRow& row) {
+  v1::ArtifactInfo artifact;
+  artifact.set_kind(std::string(Word(row.kind)));
+  artifact.set_step(row.step);
+  artifact.set_member(row.member);
+  artifact.set_sha256(row.sha256);
+  artifact.set_bytes(static_cast<double>(row.bytes));
+  *artifact.mutable_created_at() = ToTimestamp(row.created_at);
+  return artifact;
+}
+
 v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live) {
   v1::RunningAttempt running;
   running.set_attempt(static_cast<uint32_t>(attempt));

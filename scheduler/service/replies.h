@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +13,8 @@
 #include "proto/base/status.h"
 #include "proto/types/words.h"
 #include "scheduler/service/live_board.h"
+#include "store/artifacts.h"
+#include "store/attempts.h"
 #include "store/jobs.h"
 #include "store/reading.h"
 #include "store/sweeps.h"
@@ -35,6 +38,9 @@ v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State&
 // take for something else and no other worker's, else by its id: the beginning, where that is enough.
 absl::StatusOr<std::string> WorkerInCommand(sql::Connection& db, const store::WorkerRow& row);
 v1::Measurement ToMeasurement(const store::Measurement& row);
+// As regards a job that it had, by the job's state and the attempt whose result that has or that it is leased to. `live` has what it does if it runs.
+v1::AttemptInfo ToAttemptInfo(const store::AttemptRow& row, store::State job_state, std::optional<int64_t> job_attempt, const LiveBoard::State& live);
+v1::ArtifactInfo ToArtifactInfo(const store::ArtifactRow& row);
 v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live);
 
 // The metric that a job's score is, by its canonical text.

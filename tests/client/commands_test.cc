@@ -255,7 +255,7 @@ TEST_F(CommandTest, ARefusalBecomesItsExitCodeAndLeavesStdoutEmpty) {
     int code;
   };
   const std::map<std::string, std::string> calls = {
-      {"cancel", "SteerSweep"},   {"compare", "GetSweep"},   {"cost", "ListJobs"},     {"drain", "SteerWorker"},  {"explain", "ExplainJob"},
+      {"cancel", "SteerSweep"},   {"compare", "GetSweep"},   {"cost", "ListAttempts"}, {"drain", "SteerWorker"},  {"explain", "ExplainJob"},
       {"job", "GetJob"},          {"jobs", "ListJobs"},      {"list", "ListDataSets"},
       {"logs", "GetLog"},         {"pause", "SteerSweep"},   {"plan", "SubmitSweep"},
       {"priority", "SteerSweep"}, {"results", "GetTable"},   {"resume", "SteerSweep"},

@@ -36,6 +36,50 @@ TEST_F(CostTest, ARowForEachKindOfDevice) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST_F(CostTest, AttemptsAreAskedForInPagesAndNoJobByItself) {
+  ASSERT_EQ(Run({"cost", "last"}).code, kDone);
+  EXPECT_EQ((*scheduler_.calls_of.Lock())["ListAttempts"], 2) << "once for each page";
+  EXPECT_EQ((*scheduler_.calls_of.Lock())["GetJob"], 0);
+  EXPECT_EQ(scheduler_.attempts_request.sweep(), scheduler_.sweep.id());
+  EXPECT_FALSE(scheduler_.attempts_request.whole()) << "files and specifications are of no use here";
+}
+
+TEST_F(CostTest, ASchedulerThatDoesNotKnowTheCallIsOfAnotherVersion) {
+  scheduler_.refusals["ListAttempts"] = grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "");
+  const Outcome outcome = Run({"cost", "last"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("does not know this call"));
+  EXPECT_THAT(outcome.err, HasSubstr("start a scheduler of this client's version ('longreach version' says which it is)"));
+}
+
+TEST_F(CostTest, TimeOfAPageThatDoesNotComeIsNotLeftOut) {
+  scheduler_.behind_first_page = grpc::Status(grpc::StatusCode::INTERNAL, "the disk is gone");
+  const Outcome outcome = Run({"cost", "last"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST_F(CostTest, WorkersOnOneGpuHaveItsTimeTogetherAndThoseThatDoNotSayWhichAreNamed) {
+  v1::AttemptInfo other = scheduler_.attempts.front();
+  other.set_attempt(8);
+  other.set_worker("9876543210");
+  other.set_members(1);
+  scheduler_.attempts.front().set_members(1);
+  scheduler_.attempts_of[scheduler_.jobs.jobs(1).id()] = {other};
+
+  const Outcome unknown = Run({"cost", "last"});
+  EXPECT_THAT(unknown.out, HasSubstr("2         2        2  13.3 min    13.3 min  6.7 min\n"));
+  EXPECT_EQ(unknown.err, "note: 2 attempts are of workers that do not say which device of its kind they have: each of these is counted as a device of its own\n");
+
+  scheduler_.attempts.front().set_device_id("GPU-1");
+  other.set_device_id("GPU-1");
+  scheduler_.attempts_of[scheduler_.jobs.jobs(1).id()] = {other};
+  const Outcome known = Run({"cost", "last"});
+  EXPECT_THAT(known.out, HasSubstr("2         2        2  6.7 min     6.7 min  3.3 min\n"));
+  EXPECT_EQ(known.err, "");
+}
+
 TEST_F(CostTest, LongTimesAreHoursAndShortOnesAreNotNothing) {
   google::protobuf::Timestamp& end = *scheduler_.attempts.front().mutable_ended_at();
   end.set_seconds(1'700'000'000 + 250 * 3600);

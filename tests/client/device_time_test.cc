@@ -12,18 +12,18 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-TEST(DeviceSecondsTest, AnAttemptThatIsAloneHasItsWorkersTime) {
+TEST(DeviceSecondsTest, AnAttemptThatIsAloneHasItsDevicesTime) {
   EXPECT_THAT(DeviceSeconds({{1, {"a", 100, 130}}, {2, {"b", 110, 120}}, {3, {"a", 130, 131}}}),
               ElementsAre(Pair(1, DoubleEq(30)), Pair(2, DoubleEq(10)), Pair(3, DoubleEq(1))));
 }
 
-TEST(DeviceSecondsTest, WhatAWorkerTrainsAtATimeHasEqualParts) {
+TEST(DeviceSecondsTest, WhatIsTrainedOnADeviceAtATimeHasEqualParts) {
   // Attempt 1 is alone for 10 s, with attempt 2 for 20 s, with 2 and 3 for 6 s; then 3 is alone for 4 s.
   EXPECT_THAT(DeviceSeconds({{1, {"a", 0, 36}}, {2, {"a", 10, 36}}, {3, {"a", 30, 40}}}),
               ElementsAre(Pair(1, DoubleEq(10 + 10 + 2)), Pair(2, DoubleEq(10 + 2)), Pair(3, DoubleEq(2 + 4))));
 }
 
-TEST(DeviceSecondsTest, NoTimeIsSpentWhileAWorkerHasNone) {
+TEST(DeviceSecondsTest, NoTimeIsSpentWhileADeviceHasNone) {
   EXPECT_THAT(DeviceSeconds({{1, {"a", 0, 1}}, {2, {"a", 100, 102}}}), ElementsAre(Pair(1, DoubleEq(1)), Pair(2, DoubleEq(2))));
 }
 
@@ -44,11 +44,7 @@ v1::AttemptInfo AttemptFor(uint64_t number, int64_t start_s, int64_t end_s, cons
   return attempt;
 }
 
-v1::GetJobResponse JobOfAttempts(const std::vector<v1::AttemptInfo>& attempts) {
-  v1::GetJobResponse job;
-  job.mutable_attempts()->Assign(attempts.begin(), attempts.end());
-  return job;
-}
+google::protobuf::RepeatedPtrField<v1::AttemptInfo> JobOfAttempts(const std::vector<v1::AttemptInfo>& attempts) { return {attempts.begin(), attempts.end()}; }
 
 TEST(DeviceTimeTest, APackIsDividedAmongItsJobs) {
   DeviceTime time(1000);
@@ -94,6 +90,50 @@ TEST(DeviceTimeTest, AJobOnTwoDevicesIsInTwoRowsAndCountedOnce) {
   EXPECT_EQ(rows[1].results, 1);
   EXPECT_EQ(time.Total().jobs, 1);
   EXPECT_DOUBLE_EQ(time.Total().seconds, 12);
+}
+
+v1::AttemptInfo AttemptOn(const std::string& device_id, const std::string& worker, uint64_t number, int64_t start_s, int64_t end_s) {
+  v1::AttemptInfo attempt = AttemptFor(number, start_s, end_s, "succeeded", 1);
+  attempt.set_worker(worker);
+  attempt.set_device_id(device_id);
+  return attempt;
+}
+
+TEST(DeviceTimeTest, WorkersOnOneDeviceHaveItsTimeTogether) {
+  DeviceTime time(1000);
+  // Two workers on one GPU for 100 s, the second one alone for 20 s more; a third one on another GPU of that kind.
+  time.Add({"rope"}, JobOfAttempts({AttemptOn("GPU-1", "a", 1, 0, 100)}));
+  time.Add({"alibi"}, JobOfAttempts({AttemptOn("GPU-1", "b", 2, 0, 120)}));
+  time.Add({"none"}, JobOfAttempts({AttemptOn("GPU-2", "c", 3, 0, 100)}));
+
+  const std::vector<SpentTime> rows = time.Rows();
+
+  ASSERT_THAT(rows, SizeIs(3));
+  EXPECT_THAT(rows[0].values, ElementsAre("alibi", "GPU"));
+  EXPECT_DOUBLE_EQ(rows[0].seconds, 50 + 20);
+  EXPECT_DOUBLE_EQ(rows[1].seconds, 100);
+  EXPECT_DOUBLE_EQ(rows[2].seconds, 50);
+  EXPECT_DOUBLE_EQ(time.Total().seconds, 120 + 100);
+  EXPECT_EQ(time.OnUnknownDevices(), 0);
+}
+
+TEST(DeviceTimeTest, AWorkerThatIsStartedOnAnotherDeviceHasThatOnesTime) {
+  DeviceTime time(1000);
+  time.Add({}, JobOfAttempts({AttemptOn("GPU-1", "a", 1, 0, 100)}));
+  time.Add({}, JobOfAttempts({AttemptOn("GPU-2", "a", 2, 50, 150)}));  // Its lease was lost meanwhile, and noticed later.
+  EXPECT_DOUBLE_EQ(time.Total().seconds, 200);
+}
+
+TEST(DeviceTimeTest, AWorkerThatDoesNotSayWhichDeviceItHasIsOneByItself) {
+  DeviceTime time(1000);
+  time.Add({}, JobOfAttempts({AttemptOn("", "a", 1, 0, 100)}));
+  time.Add({}, JobOfAttempts({AttemptOn("", "a", 2, 0, 100)}));
+  EXPECT_DOUBLE_EQ(time.Total().seconds, 100);
+  EXPECT_EQ(time.OnUnknownDevices(), 0) << "there is no other that it could share a device with";
+
+  time.Add({}, JobOfAttempts({AttemptOn("", "b", 3, 0, 100), AttemptOn("GPU-1", "c", 4, 0, 100)}));
+  EXPECT_DOUBLE_EQ(time.Total().seconds, 300);
+  EXPECT_EQ(time.OnUnknownDevices(), 3);
 }
 
 TEST(DeviceTimeTest, WhatRunsIsCountedUntilNow) {

@@ -110,23 +110,26 @@ TEST_F(DiffTest, JobsWithoutAResultInBothAreCountedApart) {
   EXPECT_EQ(both.code, kDone);
   EXPECT_EQ(both.err, "note: jobs without a result in both: 1 has one only in " + store() + "\n");
 
-  const grpc::Status missing(grpc::StatusCode::NOT_FOUND, "there is none");
-  fake_.refusals = {{"GetSweep", missing}, {"GetJob", missing}};
+  fake_.refusals = {{"GetSweep", grpc::Status(grpc::StatusCode::NOT_FOUND, "there is none")}};
+  fake_.lacks_named_jobs = true;
   EXPECT_THAT(Diff().err, HasSubstr("note: jobs without a result in both: 1 has one only here, 1 has none in either\n"));
 }
 
 TEST_F(DiffTest, WhereNoJobHasAResultNoneIsCalledAnotherThanThoseThatWereCompared) {
   here_.jobs.mutable_jobs(0)->set_state("queued");
   here_.jobs.mutable_jobs(1)->set_state("queued");
-  const grpc::Status missing(grpc::StatusCode::NOT_FOUND, "there is none");
-  fake_.refusals = {{"GetSweep", missing}, {"GetJob", missing}};
+  fake_.refusals = {{"GetSweep", grpc::Status(grpc::StatusCode::NOT_FOUND, "there is none")}};
+  fake_.lacks_named_jobs = true;
   EXPECT_EQ(Diff().err, "note: jobs without a result in both: 2 have none in either\nnothing was compared: no job that is asked for has a result in both\n");
 }
 
-TEST_F(DiffTest, ValuesAreAskedForInPagesWhereAStoreHasTheSweep) {
+TEST_F(DiffTest, AllIsAskedForInPagesWhereAStoreHasTheSweep) {
   ASSERT_EQ(Diff().code, kDone);
   for (FakeScheduler* scheduler : {&here_, &fake_}) {
-    EXPECT_EQ((*scheduler->calls_of.Lock())["GetJob"], 2) << "once for each job";
+    EXPECT_EQ((*scheduler->calls_of.Lock())["GetJob"], 0);
+    EXPECT_EQ((*scheduler->calls_of.Lock())["ListAttempts"], 2) << "once for each page";
+    EXPECT_EQ(scheduler->attempts_request.sweep(), here_.sweep.id());
+    EXPECT_TRUE(scheduler->attempts_request.whole());
     EXPECT_EQ(scheduler->measurements_request.sweep(), here_.sweep.id());
     EXPECT_EQ(scheduler->measurements_request.job(), "");
   }
@@ -159,18 +162,22 @@ TEST_F(DiffTest, ValuesThatGoOnInTheNextPageAreCompared) {
   EXPECT_EQ(answer["jobs"][0]["measurements"], 1);
 }
 
-TEST_F(DiffTest, AStoreWithoutTheSweepIsAskedJobByJob) {
+TEST_F(DiffTest, AStoreWithoutTheSweepIsAskedForTheJobsByName) {
   fake_.refusals = {{"GetSweep", grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no such sweep")}};
   EXPECT_EQ(nlohmann::json::parse(Diff({"-o", "json"}).out)["same"], 2);
-  EXPECT_NE(fake_.measurements_request.job(), "");
-  EXPECT_EQ(here_.measurements_request.job(), "");
+  for (const auto& names : {fake_.measurements_request.jobs(), fake_.attempts_request.jobs()}) {
+    EXPECT_THAT(names, ::testing::ElementsAre(here_.jobs.jobs(0).id(), here_.jobs.jobs(1).id()));
+  }
+  EXPECT_EQ(fake_.attempts_request.sweep(), "");
+  EXPECT_TRUE(here_.measurements_request.jobs().empty());
+  EXPECT_TRUE(here_.attempts_request.jobs().empty());
 
   // So is one that has not written all of its jobs yet, as another sweep may have them.
   fake_.refusals.clear();
   fake_.jobs.mutable_jobs()->RemoveLast();
-  fake_.measurements_request.clear_job();
+  fake_.measurements_request.clear_jobs();
   Diff();
-  EXPECT_NE(fake_.measurements_request.job(), "");
+  EXPECT_EQ(fake_.measurements_request.jobs_size(), 1);
 
   fake_.refusals = {{"GetSweep", grpc::Status(grpc::StatusCode::INTERNAL, "the disk is gone")}};
   const Outcome broken = Diff();
@@ -178,25 +185,46 @@ TEST_F(DiffTest, AStoreWithoutTheSweepIsAskedJobByJob) {
   EXPECT_EQ(broken.out, "");
 }
 
-TEST_F(DiffTest, WhatCannotBeAskedIsNoDifference) {
-  fake_.refusals = {{"GetJob", grpc::Status(grpc::StatusCode::INTERNAL, "the disk is gone")}};
-  const Outcome broken = Diff();
-  EXPECT_EQ(broken.code, kFailed);
-  EXPECT_EQ(broken.out, "");
-  EXPECT_THAT(broken.err, HasSubstr("the disk is gone"));
+TEST_F(DiffTest, MoreJobsThanCanBeNamedInOneCallAreAskedForInSeveral) {
+  // A job of the second thousand differs; answers have a job each.
+  for (FakeScheduler* scheduler : {&here_, &fake_}) {
+    const v1::Job first = scheduler->jobs.jobs(0);
+    const v1::JobMeasurements values = scheduler->measurements.jobs(0);
+    scheduler->jobs.clear_jobs();
+    scheduler->measurements.clear_jobs();
+    for (int number = 0; number < 1001; ++number) {
+      v1::Job& job = *scheduler->jobs.add_jobs() = first;
+      job.set_id(std::string(60, 'b') + std::to_string(1000 + number));
+    }
+    *scheduler->measurements.add_jobs() = values;
+    *scheduler->measurements.mutable_jobs(0)->mutable_job() = scheduler->jobs.jobs(1000);
+  }
+  fake_.measurements.mutable_jobs(0)->mutable_measurements(0)->set_value(0.75);
+  fake_.refusals = {{"GetSweep", grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no such sweep")}};
+
+  EXPECT_EQ(Diff({"--quiet"}).out, here_.jobs.jobs(1000).id() + "\n");
+  EXPECT_EQ(fake_.attempts_request.jobs_size(), 1) << "what the first call had no room for";
 }
 
-TEST_F(DiffTest, BehindAnErrorNoFurtherJobIsAskedFor) {
-  for (FakeScheduler* scheduler : {&here_, &fake_}) {
-    for (int number = 10; number < 20; ++number) {
-      const v1::Job first = scheduler->jobs.jobs(0);
-      *scheduler->jobs.add_jobs() = first;
-      scheduler->jobs.mutable_jobs()->rbegin()->set_id(std::string(62, 'b') + std::to_string(number));
-    }
+TEST_F(DiffTest, WhatCannotBeAskedIsNoDifference) {
+  for (const bool by_name : {false, true}) {
+    fake_.refusals = {{"ListAttempts", grpc::Status(grpc::StatusCode::INTERNAL, "the disk is gone")}};
+    if (by_name) fake_.refusals["GetSweep"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no such sweep");
+    const Outcome broken = Diff();
+    EXPECT_EQ(broken.code, kFailed);
+    EXPECT_EQ(broken.out, "");
+    EXPECT_THAT(broken.err, HasSubstr("the disk is gone"));
   }
-  here_.refusals = {{"GetJob", grpc::Status(grpc::StatusCode::INTERNAL, "the disk is gone")}};
-  EXPECT_EQ(Diff().code, kFailed);
-  EXPECT_EQ((*here_.calls_of.Lock())["GetJob"], 8) << "those that are asked for at a time";
+  fake_.refusals.clear();
+  here_.behind_first_page = grpc::Status(grpc::StatusCode::INTERNAL, "the disk is gone");
+  EXPECT_EQ(Diff().out, "");
+}
+
+TEST_F(DiffTest, ASchedulerThatDoesNotKnowTheCallIsOfAnotherVersion) {
+  here_.refusals = {{"ListAttempts", grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "")}};
+  const Outcome outcome = Diff();
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("start a scheduler of this client's version"));
 }
 
 TEST_F(DiffTest, AStoreIsNotComparedWithItself) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <sstream>
 #include <streambuf>
 #include <string>
@@ -117,7 +118,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   // What WatchSweep was asked for, in turn.
   std::vector<std::string> watched;
 
-  // Of the pages of jobs and of measurements, whatever is behind the first one.
+  // Of the pages of jobs, of measurements and of attempts, whatever is behind the first one.
   grpc::Status behind_first_page;
 
   // Of FollowLog, in turn; empty: the scheduler does not know that call.
@@ -157,6 +158,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   int jobs_added = 0;  // By a merge.
   std::vector<v1::AttemptInfo> attempts;                               // Of each job,
   std::map<std::string, std::vector<v1::AttemptInfo>> attempts_of{};  // but for these, by their ids.
+  bool lacks_named_jobs = false;  // Of jobs that are asked for by name it has none.
   // Of each job; and the files, by hash.
   std::vector<v1::ArtifactInfo> artifacts;
   std::map<std::string, std::string> files;
@@ -169,6 +171,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::SteerWorkerRequest steered_worker;
   v1::ListJobsRequest jobs_request;
   v1::ListMeasurementsRequest measurements_request;
+  v1::ListAttemptsRequest attempts_request;
   v1::GetLogRequest log_request;
   std::atomic<int> calls{0};
   Synchronized<std::map<std::string, int>> calls_of;  // By their names.
@@ -181,6 +184,11 @@ class FakeScheduler final : public v1::Longreach::Service {
     builder.RegisterService(this);
     builder.RegisterService(&artifacts_service_);
     server_ = builder.BuildAndStart();
+  }
+
+  const std::vector<v1::AttemptInfo>& AttemptsOf(const std::string& job) const {
+    const auto own = attempts_of.find(job);
+    return own == attempts_of.end() ? attempts : own->second;
   }
 
   grpc::Status Answer(const std::string& name) {
@@ -257,8 +265,7 @@ class FakeScheduler final : public v1::Longreach::Service {
       point.set_step(step);
       point.set_loss(loss);
     }
-    const auto own = attempts_of.find(request->job());
-    const std::vector<v1::AttemptInfo>& had = own == attempts_of.end() ? attempts : own->second;
+    const std::vector<v1::AttemptInfo>& had = AttemptsOf(request->job());
     response->mutable_attempts()->Assign(had.begin(), had.end());
     response->mutable_artifacts()->Assign(artifacts.begin(), artifacts.end());
     return Answer("GetJob");
@@ -320,6 +327,31 @@ class FakeScheduler final : public v1::Longreach::Service {
     if (at < measurements.jobs_size()) *response->add_jobs() = measurements.jobs(at);
     if (at + 1 < measurements.jobs_size()) response->set_next_page_token(std::to_string(at + 1));
     return at > 0 && !behind_first_page.ok() ? behind_first_page : Answer("ListMeasurements");
+  }
+  grpc::Status ListAttempts(grpc::ServerContext*, const v1::ListAttemptsRequest* request, v1::ListAttemptsResponse* response) override {
+    attempts_request = *request;
+    const std::set<std::string> named(request->jobs().begin(), request->jobs().end());
+    std::vector<v1::Job> asked;
+    for (const v1::Job& job : jobs.jobs()) {
+      const bool is_named = named.contains(job.id());
+      if (AttemptsOf(job.id()).empty() || (!request->jobs().empty() && (!is_named || lacks_named_jobs))) continue;
+      asked.push_back(job);
+    }
+    // One job a page, as of ListJobs; of very many jobs more, as each page has all of their names in its question.
+    const size_t at = request->page_token().empty() ? 0 : std::stoul(request->page_token());
+    const size_t end = std::min(asked.size(), at + (asked.size() > 100 ? 300 : 1));
+    for (size_t i = at; i < end; ++i) {
+      v1::JobAttempts& added = *response->add_jobs();
+      *added.mutable_job() = asked[i];
+      const std::vector<v1::AttemptInfo>& had = AttemptsOf(asked[i].id());
+      added.mutable_attempts()->Assign(had.begin(), had.end());
+      if (request->whole()) {
+        *added.mutable_spec() = job_spec;
+        added.mutable_artifacts()->Assign(artifacts.begin(), artifacts.end());
+      }
+    }
+    if (end < asked.size()) response->set_next_page_token(std::to_string(end));
+    return at > 0 && !behind_first_page.ok() ? behind_first_page : Answer("ListAttempts");
   }
   grpc::Status SteerSweep(grpc::ServerContext*, const v1::SteerSweepRequest* request,
                           v1::Sweep* response) override {

@@ -22,6 +22,7 @@ ADMITTED = {
     "/longreach.v1.Longreach/ListDataSets": READER,
     "/longreach.v1.Longreach/GetTable": READER,
     "/longreach.v1.Longreach/ListMeasurements": READER,
+    "/longreach.v1.Longreach/ListAttempts": READER,
     "/longreach.v1.Longreach/SteerSweep": CLIENT,
     "/longreach.v1.Longreach/SteerWorker": CLIENT,
     "/longreach.v1.Longreach/BackupStore": CLIENT,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/output/results_table.h"
+#include "scheduler/service/query_attempts.h"
 #include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_measurements.h"
 #include "scheduler/service/query_sweeps.h"
@@ -109,6 +110,18 @@ void AskForMeasurements(fuzz::Draw& draw, store::Snapshot& snapshot) {
   Must(false, "the pages come to an end");
 }
 
+void AskForAttempts(fuzz::Draw& draw, store::Snapshot& snapshot, const LiveBoard& board) {
+  v1::ListAttemptsRequest request;
+  request.set_sweep("small");
+  if (!draw.Request(request)) return;
+  for (int page = 0; page < 60; ++page) {
+    const absl::StatusOr<v1::ListAttemptsResponse> attempts = ListAttempts(snapshot.db(), request, board.Read(), {.jobs = 3, .looked_at = 5});
+    if (!Answered(attempts) || attempts->next_page_token().empty()) return;
+    request.set_page_token(attempts->next_page_token());
+  }
+  Must(false, "the pages come to an end");
+}
+
 }  // namespace
 }  // namespace longreach::service
 
@@ -128,6 +141,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       Answered(GetJob(snapshot.db(), job, filled.board().Read()));
       Answered(ExplainJob(snapshot.db(), job, filled.board().Read()));
       AskForMeasurements(draw, snapshot);
+      AskForAttempts(draw, snapshot, filled.board());
       break;
     }
     default: AskForTable(draw, snapshot);
