@@ -85,6 +85,21 @@ def test_values_and_tables_are_those_that_the_command_line_prints(home, schedule
     beside = client.table("tiny", published="table_b1")
     assert list(beside.columns.get_level_values(0).unique()) == ["measured", "published"] and beside["measured"].equals(table)
 
+    # What is asked for takes the place of what the sweep's own table says, by the rules of the command line.
+    for asked, options in (({"metric": "loss"}, ["--metric", "loss"]), ({"aggregate": "max"}, ["--aggregate", "max"]), ({"length": 7}, ["--length", "7"]),
+                           ({"only": "task=even_pairs"}, ["--only", "task=even_pairs"]), ({"only": ["seed=1"]}, ["--only", "seed=1"]),
+                           ({"rows": "encoding", "columns": "system,task"}, ["--rows", "encoding", "--columns", "system,task"]),
+                           ({"columns": "length"}, ["--columns", "length"]), ({"best_of": "seed"}, ["--best-of", "seed"]),
+                           ({"rows": "step", "columns": "encoding"}, ["--rows", "step", "--columns", "encoding"])):
+        asked_for = client.table("tiny", **asked)
+        printed = run_cli(home, "results", "tiny", *options, "-o", "json", scheduler=scheduler).json()
+        assert list(asked_for.to_numpy().ravel()) == [cell["measured"] for cell in printed["cells"]], asked
+        assert list(client.table("tiny", labels=True, **asked).index) == [row["label"] for row in printed["rows"]], asked
+        assert asked_for.attrs["metric"] == printed["metric"]
+    assert client.table("tiny", only="task=even_pairs").attrs["title"] == "Tiny" and client.table("tiny", metric="loss").attrs["title"] != "Tiny"
+    with pytest.raises(package.Refused, match="^rows and columns are both 'encoding', which the table of the sweep has as columns: give columns, too"):
+        client.table("tiny", rows="encoding")
+
     jobs = client.jobs("tiny")
     assert list(jobs["job"]) == list(values["job"].unique()) and set(jobs["state"]) == {"succeeded"} and jobs["system"].nunique() == 2
     scores = values[(values["metric"] == "accuracy") & (values["length"] == 0)]

@@ -8,10 +8,11 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 import pandas
 
 from longreach import frames, protocol
+from longreach.asked_tables import asked_table
 from longreach.calls import Calls
 from longreach.choices import choice_of_lengths, list_of
 from longreach.errors import error_of, refused
-from longreach.specs import fill, request_of, submission_of
+from longreach.specs import request_of, submission_of
 from longreach.system_settings import SystemSettings
 from longreach.table_frames import table_frame
 from longreach.waiting import watched
@@ -93,8 +94,8 @@ class Client:
               only: str | Sequence[str] | None = None, published: bool | str = False, labels: bool = False) -> pandas.DataFrame:
         """A table of measured values as papers print them; NaN where nothing is measured. `.attrs` has title, metric, unit, notes, and the gain where there is one.
 
-        Asked for nothing else it is the table that the sweep was submitted with (a warning says where that cannot be used). Else it is one of what is asked for, and
-        defaults (docs/reference/sweep-files.md, "table"). rows, columns: an axis, as "task", "encoding", "length" or "model.layers", or several: "task,system", or a
+        It is the table that the sweep was submitted with (a warning says where that cannot be used), with what is asked for in the place of what it says, as of `longreach
+        results`; what neither says has defaults (docs/reference/sweep-files.md, "table"). rows, columns: an axis, as "task", "encoding", "length" or "model.layers", or several: "task,system", or a
         list. aggregate: "max", "min", "mean", "median" over what is neither. best_of: an axis whose best value counts in each cell.
         published: the columns "measured" and "published" above the others; True: by the published table that the sweep's own table names; or its name ("table_b1").
         labels: rows and columns by the words that papers have for them ("Even Pairs") instead of names and numbers.
@@ -104,21 +105,18 @@ class Client:
         asked.update({name: ",".join(list_of(name, value)) or None for name, value in (("rows", rows), ("columns", columns))})
         asked.update({name: list_of(name, value) or None for name, value in (("best_of", best_of), ("only", only))})
         asked = {name: value for name, value in asked.items() if value is not None}
-        spec = protocol.message("TableSpec")()
-        if not asked:
-            if found.HasField("table_trouble"):
-                warnings.warn(f"the table that sweep '{found.name}' was submitted with cannot be used ({found.table_trouble}): the usual one takes its place; submitting the "
-                              "same sweep again mends that", stacklevel=2)
-            spec.CopyFrom(found.table)
+        if found.HasField("table_trouble"):
+            warnings.warn(f"the table that sweep '{found.name}' was submitted with cannot be used ({found.table_trouble}): the usual one takes its place; submitting the "
+                          "same sweep again mends that", stacklevel=2)
+        spec, has_own_values = asked_table(found.table, asked)
         if isinstance(published, str):
             spec.published = published
-        elif published and asked:
+        elif published and not has_own_values:
             raise refused("published=True is of the sweep's own table, which holds other values than those asked for; name the published table that they are of: published='table_b1'")
         elif published and not spec.published:
             raise refused(f"the table of sweep '{found.name}' names no published one; name it: published='table_b1'")
         request = request_of(protocol.method("GetTable"), {"sweep": found.id})
         request.table.CopyFrom(spec)
-        fill(request.table, asked, "table")
         table = self._calls.ask("GetTable", request)
         return table_frame(table, request.table.rows, request.table.columns, labels, bool(published))
 
