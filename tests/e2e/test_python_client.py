@@ -366,9 +366,10 @@ def test_certificates_and_tokens_are_shown(home, monkeypatch):
     ({"token": "a b"}, {}, "not one token"),
     ({}, {"STORE": "b1.db"}, "LONGREACH_STORE names a store: open_store"),
     ({}, {"STORE": "b1.db", "SCHEDULER": "localhost"}, "exclude each other"),
-    ({}, {"CONTEXT": "cluster"}, "LONGREACH_CONTEXT names a context"),
+    ({}, {"CONTEXT": "cluster"}, "LONGREACH_CONTEXT: there is no context 'cluster'"),
 ])
-def test_what_cannot_be_used_is_refused_before_any_call(monkeypatch, arguments, variables, said):
+def test_what_cannot_be_used_is_refused_before_any_call(home, monkeypatch, arguments, variables, said):
+    monkeypatch.setenv("XDG_CONFIG_HOME", home.environment()["XDG_CONFIG_HOME"])
     for name in ("SCHEDULER", "STORE", "CONTEXT", "CA", "CERTIFICATE", "KEY", "TOKEN", "TOKEN_FILE"):
         monkeypatch.delenv(f"LONGREACH_{name}", raising=False)
     for name, value in variables.items():

@@ -1,4 +1,4 @@
-"""Which scheduler, and what it is shown: arguments, else the variables that the commands read, else localhost:7070."""
+"""How a scheduler is reached, and what it is shown, of what settings.py has chosen."""
 from __future__ import annotations
 
 import dataclasses
@@ -10,7 +10,6 @@ import grpc
 
 from longreach.errors import Error, error_of, refused
 
-DEFAULT_ADDRESS = "localhost:7070"
 _DEFAULT_PORT = 7070
 # As the scheduler has it: no message is larger, in either direction.
 _MAX_MESSAGE_BYTES = 16 << 20
@@ -40,15 +39,7 @@ class Credentials:
 
 
 def read_credentials(ca: str | None, certificate: str | None, key: str | None, token_file: str | None, token: str | None) -> Credentials:
-    """Of the files that are named here, else in the environment. Refused: a file that cannot be used, or two answers to one question."""
-    if token is not None and token_file is not None:
-        raise refused("token and token_file exclude each other: give one of the two")
-    if token is None and token_file is None:
-        token = os.environ.get("LONGREACH_TOKEN") or None  # Which wins over a file that the environment names.
-        token_file = None if token else os.environ.get("LONGREACH_TOKEN_FILE")
-    ca = os.environ.get("LONGREACH_CA") if ca is None else ca
-    certificate = os.environ.get("LONGREACH_CERTIFICATE") if certificate is None else certificate
-    key = os.environ.get("LONGREACH_KEY") if key is None else key
+    """Of these files. Refused: one that cannot be used, or one of two that go together."""
     if bool(certificate) != bool(key):
         there, lacks = ("certificate", "key") if certificate else ("key", "certificate")
         raise refused(f"there is a {there} and no {lacks}; they go together: give {lacks}, too")
@@ -66,17 +57,8 @@ def read_credentials(ca: str | None, certificate: str | None, key: str | None, t
     return shown
 
 
-def address_of(address: str | None) -> str:
-    """HOST:PORT or unix:PATH, as gRPC takes it. Refused: it is neither, or the environment names something that only the commands know."""
-    if address is None:
-        address = os.environ.get("LONGREACH_SCHEDULER") or None
-        if address is not None and os.environ.get("LONGREACH_STORE"):
-            raise refused("LONGREACH_SCHEDULER and LONGREACH_STORE exclude each other: unset one, or give connect() an address")
-        if address is None and os.environ.get("LONGREACH_STORE"):
-            raise refused("no address, and LONGREACH_STORE names a store: open_store() opens it, or give connect() an address")
-        if address is None and os.environ.get("LONGREACH_CONTEXT"):
-            raise refused("no address, and LONGREACH_CONTEXT names a context of the commands' config file, which is not read here: give connect() an address")
-        address = address or DEFAULT_ADDRESS
+def address_of(address: str) -> str:
+    """HOST:PORT or unix:PATH, as gRPC takes it. Refused: it is neither."""
     if address.startswith("unix:") and len(address) > len("unix:"):
         return address
     host, colon, port = address.rpartition(":")

@@ -12,6 +12,7 @@ from longreach.client import Client
 from longreach.credentials import Credentials, address_of, metadata_of, open_channel, read_credentials
 from longreach.embedded import EmbeddedScheduler, Held, check_store, own_scheduler
 from longreach.errors import Error, TimedOut, Unreachable, error_of
+from longreach.settings import choose
 
 # Whether a scheduler is there at all is known soon.
 _CONNECT_TRIES = 3
@@ -21,16 +22,19 @@ _HELD_PATIENCE_S = 60.0
 _HELD_PAUSE_S = 0.2
 
 
-def connect(address: str | None = None, *, ca: str | None = None, certificate: str | None = None, key: str | None = None, token_file: str | None = None,
-            token: str | None = None) -> Client:
+def connect(address: str | None = None, *, context: str | None = None, ca: str | None = None, certificate: str | None = None, key: str | None = None,
+            token_file: str | None = None, token: str | None = None) -> Client:
     """A client of the scheduler at HOST:PORT or unix:PATH, which is asked at once whether it is there.
 
-    What is left out is taken from LONGREACH_SCHEDULER, LONGREACH_CA, LONGREACH_CERTIFICATE, LONGREACH_KEY, LONGREACH_TOKEN_FILE and LONGREACH_TOKEN; the
-    address is localhost:7070 then. The commands' config file and its contexts are not read. `ca`, `certificate`, `key` and `token_file` are paths.
+    What is left out is taken as the commands take it: from LONGREACH_SCHEDULER, LONGREACH_CA, LONGREACH_CERTIFICATE, LONGREACH_KEY, LONGREACH_TOKEN_FILE and
+    LONGREACH_TOKEN, else from the context of the commands' config file that holds there, else from the rest of that file; the address is localhost:7070 then. context:
+    the name of another one of its contexts, which comes before the environment. `ca`, `certificate`, `key` and `token_file` are paths.
 
     Unreachable: no scheduler is there. NotAllowed: it does not admit these credentials. Refused: what is given cannot be used.
     """
-    return _client(address_of(address), read_credentials(ca, certificate, key, token_file, token))
+    chosen = choose({"scheduler": address, "ca": ca, "certificate": certificate, "key": key, "token_file": token_file}, context, token)
+    shown = read_credentials(chosen.ca, chosen.certificate, chosen.key, chosen.token_file, chosen.token)
+    return _client(address_of(chosen.address), shown)
 
 
 def open_store(path: str | os.PathLike, *, create: bool = False, copy: bool = False) -> Client:
