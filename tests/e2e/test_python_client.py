@@ -210,6 +210,21 @@ def test_what_is_wrong_is_told_by_its_class_and_in_the_schedulers_words(client):
         client.sweeps()
 
 
+def test_a_watch_that_ends_again_and_again_without_a_word_comes_to_an_end(monkeypatch):
+    clock = types.SimpleNamespace(now=0.0, slept=0)
+
+    def sleep(seconds):
+        clock.now, clock.slept = clock.now + seconds, clock.slept + 1
+        assert clock.now < 10 * package.waiting.AWAY_PATIENCE_S, "it goes on for ever"
+
+    monkeypatch.setattr(package.waiting, "time", types.SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
+    calls = types.SimpleNamespace(address="there", follow=lambda *_, **__: iter(()))
+    with pytest.raises(package.Unreachable, match="the scheduler at there ended the watch of a sweep before it was finished"):
+        for update, is_there in package.waiting.watched(calls, "s", None):
+            assert (update, is_there) == (None, False)
+    assert clock.slept > 10
+
+
 def test_a_scheduler_that_is_away_for_a_moment_is_asked_again(home, scheduler, client, monkeypatch):
     paused = []
 

@@ -1,5 +1,6 @@
 """The package of Python on a store: the scheduler that it starts, and that nothing is left of it."""
 import gc
+import os
 import pathlib
 import signal
 import subprocess
@@ -48,6 +49,18 @@ def test_a_store_is_made_where_that_is_asked_for_and_kept(home):
     assert [sweep["name"] for sweep in listed.json()["sweeps"]] == ["none"], listed
     with package.open_store(str(store)) as client:
         assert len(client.jobs("last")) == 8
+
+
+def test_its_scheduler_is_started_without_a_fork(home, monkeypatch):
+    """What old versions of gRPC do at a fork waits for threads of theirs, and may wait for ever while another client is in a call."""
+    spawned, spawn = [], os.posix_spawn
+    monkeypatch.setattr(os, "posix_spawn", lambda *arguments, **more: spawned.append(spawn(*arguments, **more)) or spawned[-1])
+    with package.open_store(home.path / "mine.db", create=True) as client:
+        pid = scheduler_of(client).pid
+        assert spawned == [pid]
+        assert os.getsid(pid) == pid != os.getsid(0), "to interrupt a cell does not end it"
+        assert pathlib.Path(f"/proc/{pid}/comm").read_text().startswith("longreach-sched"), "it is no program in between, which would be ended in its place"
+    assert not is_running(pid)
 
 
 def test_a_store_that_somebody_has_open_is_asked_for_there(home):

@@ -29,6 +29,10 @@ import grpc
 import pytest
 from grpc_tools import protoc
 
+# Old versions of gRPC do something at each fork unless they are told not to, which may wait for ever for a thread that is in a call. What a test starts by a fork
+# execs at once, and needs none of it.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("LONGREACH_BIN", ROOT / "build/release/bin"))
 GRPCURL = pathlib.Path(sys.executable).parent / "grpcurl"

@@ -59,8 +59,7 @@ class EmbeddedScheduler:
         self._clients: weakref.WeakSet = weakref.WeakSet()
         self._said = tempfile.TemporaryFile()
         try:
-            # In a session of its own: to interrupt a cell is no reason for it to end. The pipe is: it closes with this process, however that ends.
-            self._process = subprocess.Popen([program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, start_new_session=True)
+            self._process = _start([program, *arguments], self._said)
         except OSError as error:
             _forget(self._said, folder)
             raise error_of("FAILED_PRECONDITION", f"cannot start {program}: {error.strerror}") from None
@@ -121,6 +120,19 @@ class EmbeddedScheduler:
         how = (f"did not say within {_START_PATIENCE_S} s that it listens" if is_late or code is None else
                f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}")
         return f"{PROGRAM} {how}{'; the last that it said: ' + lines[-1] if lines else ' and said nothing'}"
+
+
+def _start(command: list, said) -> subprocess.Popen:
+    """In a session of its own: to interrupt a cell is no reason for it to end. The pipe is: it closes with this process, however that ends.
+
+    By posix_spawn, which subprocess takes where it has neither to make that session nor to close files, which are not inherited unless somebody wants it. A fork would
+    run what gRPC has for forks, on by default in old versions of it and on request in others: that waits for threads of gRPC's, and may wait for ever where another
+    client of this process is in a call."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
+    setsid = shutil.which("setsid")
+    if setsid is None:  # No Linux, or one without util-linux.
+        return subprocess.Popen(command, start_new_session=True, **pipes)
+    return subprocess.Popen([setsid, *command], close_fds=False, **pipes)
 
 
 def own_scheduler(address: str) -> EmbeddedScheduler | None:

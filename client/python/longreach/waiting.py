@@ -6,7 +6,7 @@ from typing import Iterator
 
 from longreach import protocol
 from longreach.calls import AWAY, Calls, pause_s
-from longreach.errors import Error
+from longreach.errors import Error, error_of
 
 # How long each watch lasts before it is begun anew; then there is a moment for something else.
 WATCH_S = 10.0
@@ -39,9 +39,11 @@ def watched(calls: Calls, sweep: str, end: float | None) -> Iterator:
         # Whoever answers says at once how the sweep is.
         if failure is not None and not is_over and failure.code not in AWAY:
             raise failure from None
+        if failure is None:  # As something between us and the scheduler may do it.
+            failure = error_of("UNAVAILABLE", f"the scheduler at {calls.address} ended the watch of a sweep before it was finished")
         now = time.monotonic()
         lost_at = now if lost_at is None else lost_at
-        if failure is not None and now - lost_at >= AWAY_PATIENCE_S:
+        if now - lost_at >= AWAY_PATIENCE_S:
             raise failure from None
         tries += 1
         time.sleep(pause_s(tries) if end is None else max(0.0, min(pause_s(tries), end - now)))
