@@ -16,7 +16,7 @@ LONGEST_PAUSE_S = 5.0
 # Far above what a call takes; those that read or write all jobs of a large sweep take longer.
 PATIENCE_S = 60.0
 LONG_PATIENCE_S = 600.0
-_LONG = {"SubmitSweep", "SteerSweep", "GetTable", "ListMeasurements", "CheckStore", "BackupStore", "MergeStore", "RepairStore"}
+_LONG = {"SubmitSweep", "SteerSweep", "GetTable", "ListMeasurements", "ListAttempts", "CheckStore", "BackupStore", "MergeStore", "RepairStore"}
 # The scheduler is away: also where it ended a call that nobody here has called off, as one that shuts down does.
 AWAY = ("UNAVAILABLE", "CANCELLED")
 
