@@ -22,11 +22,11 @@ def cost(home, store, *arguments):
 
 
 def busy_seconds(store):
-    """For how long workers had attempts, whether one or several at a time."""
+    """For how long devices had attempts, whether one or several at a time."""
     seconds = 0
-    for (worker,) in query(store, "SELECT DISTINCT worker FROM attempts"):
+    for (device,) in query(store, "SELECT DISTINCT device_id FROM attempts"):
         until = 0
-        for start, end in query(store, "SELECT started_at, ended_at FROM attempts WHERE worker = ? ORDER BY started_at", worker):
+        for start, end in query(store, "SELECT started_at, ended_at FROM attempts WHERE device_id = ? ORDER BY started_at", device):
             seconds += max(0, end - max(start, until)) / 1e6
             until = max(until, end)
     return seconds
@@ -51,6 +51,25 @@ def test_all_of_a_worker_s_time_is_somebody_s(home):
                                                                                 for encoding in ("alibi", "rope")]
     assert total["jobs"] == jobs and total["seconds"] == pytest.approx(by_device["seconds"])
     assert sum(row["seconds"] for row in cells) == pytest.approx(total["seconds"])
+
+
+def test_two_workers_of_one_machine_have_its_time_together(home):
+    scheduler = Scheduler(home)
+    for _ in range(2):
+        Worker(home, scheduler, "--pack-limit", "1")
+    until(lambda: query(scheduler.store, "SELECT count(*) FROM workers WHERE device <> ''")[0][0] == 2, "both have their devices")
+    submitted = run_cli(home, "submit", "quickstart", *SMALL, scheduler=scheduler)
+    assert submitted.code == 0, submitted
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+    ((workers, devices, known),) = query(scheduler.store, "SELECT count(DISTINCT worker), count(DISTINCT device_id), min(device_id) <> '' FROM attempts")
+    if not known:
+        pytest.skip("this machine does not say which start of it this is")
+    assert (workers, devices) == (2, 1)
+
+    printed = run_cli(home, "cost", "last", "-o", "json", scheduler=scheduler)
+    (row,) = printed.json()["rows"]
+    assert row["seconds"] == pytest.approx(busy_seconds(scheduler.store), abs=1e-4) and printed.err == ""
+    assert row["seconds"] < query(scheduler.store, "SELECT sum(ended_at - started_at) / 1e6 FROM attempts")[0][0], "they have worked at the same time"
 
 
 def test_a_sweep_that_has_results_already_says_what_they_cost(home):
