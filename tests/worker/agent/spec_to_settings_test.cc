@@ -135,7 +135,7 @@ TEST(SpecToSettingsTest, SizesThatAreNotGivenAreAFolders) {
 // A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
 // fields, so that whoever adds one comes by.
 TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
-  EXPECT_EQ(v1::Model::descriptor()->field_count(), 24);
+  EXPECT_EQ(v1::Model::descriptor()->field_count(), 27);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 8);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 14);
   EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 18);
