@@ -328,6 +328,10 @@ absl::Status CheckWeightsInput(const v1::Input& input, const v1::JobSpec& maker,
   CheckSame(input, "model.mlp_dim", theirs.mlp_dim(), ours.mlp_dim(), prefix, checks);
   const int64_t extra = EncodingParameters(job);
   CheckSame(input, "the number of the encoding's parameters", EncodingParameters(maker), extra, prefix, checks);
+  // Its trained L is a multiple of this: with another one the same numbers would say another L.
+  if (maker.encoding() == "fire" && job.encoding() == "fire") {
+    CheckSame(input, "model.fire_threshold", theirs.fire_threshold(), ours.fire_threshold(), prefix, checks);
+  }
   if (extra > 0 && maker.encoding() != job.encoding()) {
     checks.Refuse(fmt::format("{}.from.axes.encoding: parameters of '{}' do not fit into '{}'", field, maker.encoding(), job.encoding()));
   }

@@ -240,6 +240,24 @@ TEST(AlgorithmicTest, WeightsOfPostNormBlocksDoNotFitIntoPreNormOnes) {
   EXPECT_THAT(Refusal(sweep), HasSubstr("inputs.weights.from: model.norm is 'post' there and 'pre' here"));
 }
 
+// A model that the input says something of is its own: it has nothing of the sweep's.
+TEST(AlgorithmicTest, WeightsOfFireAreOfTheThresholdThatTheirLIsAMultipleOf) {
+  v1::SweepSpec sweep = WithEncoding("fire");
+  sweep.mutable_model()->set_fire_threshold(5);
+  v1::Input* input = sweep.add_inputs();
+  input->set_name("weights");
+  input->set_artifact("weights");
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+  input->mutable_from()->mutable_model()->set_dropout(0);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("inputs.weights.from: model.fire_threshold is 16 there and 5 here, so its parameters do not fit"));
+  input->mutable_from()->mutable_model()->set_fire_threshold(5);
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+  // Nothing to another encoding.
+  sweep.mutable_axes()->set_encoding(0, "rope");
+  input->mutable_from()->mutable_model()->set_fire_threshold(16);
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+}
+
 TEST(AlgorithmicTest, SettingsThatAJobDoesNotUseMakeNoOtherJob) {
   const JobId before = Expansion::Of(AlgorithmicSweep())->At(0).id;
   v1::SweepSpec sweep = AlgorithmicSweep();
