@@ -3,7 +3,7 @@
     python make.py [FOLDER]
 
 Parameters, tokens and targets are drawn from a fixed seed; logits, loss, gradients and attention come from reference.py. The models have
-two blocks of width 16, and of the 256 logits of a byte every eighth is stored, so that all files together stay below 1 MB.
+two blocks of width 16, and of the 256 logits of a byte every eighth is stored, so that all files together are some 1 MB.
 Parameters that all encodings have are in MODEL_none alone, whatever the norm.
 """
 

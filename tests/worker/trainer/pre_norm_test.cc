@@ -144,6 +144,24 @@ TEST_F(PreNormTest, ACheckpointOfPostNormBlocksIsNotGoneOnFrom) {
   EXPECT_EQ(anew.points.size(), 12u);
 }
 
+// Those of pre-norm blocks have all that post-norm ones read: by the names of these alone they would be tested as another model.
+TEST_F(PreNormTest, WeightsOfTheOtherBlocksAreRefused) {
+  const PackSettings post = SmallSettings("even_pairs", "none", false);
+  const PackResult of_post = Run(Request(post, 1, "post")), of_pre = Run(Request(PreNorm(post), 1, "pre"));
+  const auto refused = [&](const PackSettings& settings, const PackResult& trained, const std::string& folder) {
+    PackRequest request = Request(settings, 1, folder);
+    request.settings.training.steps = 0;
+    request.settings.training.lengths.clear();
+    request.members[0].weights = MemberFile{trained.weights, 0};
+    RecordingObserver observer;
+    const absl::Status status = Train(request, observer).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refused(PreNorm(post), of_post, "post-in-pre"), HasSubstr("has no tensor 'param/final_ln.scale'"));
+  EXPECT_THAT(refused(post, of_pre, "pre-in-post"), HasSubstr("has a tensor 'param/final_ln.offset', which this model has not"));
+}
+
 // The kernels for GPUs know post-norm blocks alone: as such these would be another model.
 TEST_F(PreNormTest, KernelsForGpusLeaveItToLibtorchAndSaySo) {
   PackSettings settings = SmallSettings("even_pairs", "rope", false);

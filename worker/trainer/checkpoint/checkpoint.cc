@@ -387,6 +387,16 @@ absl::Status CheckWhose(const SafetensorsFile& file, const MemberFile& source) {
   return absl::InvalidArgumentError(Text("weights ", source.file.string(), ": its member ", source.member, " is not job ", source.job));
 }
 
+// What a file has besides is of a model that computes more: without it another one would be tested or tuned, in silence.
+absl::Status CheckHasNothingElse(const SafetensorsFile& file, const ParameterLayout& layout) {
+  constexpr std::string_view kPrefix = "param/";
+  for (const auto& [name, entry] : file.entries()) {
+    if (!name.starts_with(kPrefix) || layout.Find(std::string_view(name).substr(kPrefix.size())) != nullptr) continue;
+    return absl::InvalidArgumentError(Text("has a tensor '", name, "', which this model has not"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members,
@@ -398,7 +408,8 @@ absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member
     ASSIGN_OR_RETURN(const SafetensorsFile* file, cache.Get(source.file));
     RETURN_IF_ERROR(CheckWhose(*file, source));
     const Tensor row = state.parameters[static_cast<int64_t>(m)];
-    const absl::Status copied = Copy({{.file = file, .prefix = "param/", .member = source.member, .row = row}}, layout, published);
+    absl::Status copied = CheckHasNothingElse(*file, layout);
+    if (copied.ok()) copied = Copy({{.file = file, .prefix = "param/", .member = source.member, .row = row}}, layout, published);
     if (!copied.ok()) return {copied.code(), Text("weights ", source.file.string(), ": ", copied.message())};
     if (!HasScalesAlone(*file, layout)) state.others_weights = true;
   }
