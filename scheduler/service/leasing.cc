@@ -11,6 +11,7 @@
 #include "scheduler/core/job_life.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/experiments/for_older_workers.h"
 #include "scheduler/experiments/registry.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/input_files.h"
@@ -43,6 +44,7 @@ absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow&
     if (!checkpoints.empty()) *leased.mutable_checkpoint() = RefOf(checkpoints[0]);
     if (checkpoints.size() > 1) *leased.mutable_checkpoint_before() = RefOf(checkpoints[1]);
   }
+  experiments::LeaveOutForOlderWorkers(*leased.mutable_spec());
   if (leased.spec().inputs().empty()) return leased;
   ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(db, job.num));
   for (const store::JobInputRow& input : inputs) {

@@ -15,7 +15,7 @@ namespace {
 using trainer::PackSettings;
 
 // Sets `to` if the field is there: the struct's own defaults are those of spec.proto. A job on the wire has all that its
-// kind uses.
+// kind uses, but for settings that came later, where they say what was done before.
 #define LONGREACH_TAKE(to, from, field) \
   if ((from).has_##field()) (to).field = (from).field()
 

@@ -34,6 +34,7 @@ TEST_F(EngineLeasesTest, AJobGoesFromSubmissionToResult) {
   ASSERT_EQ(lease.jobs_size(), 3);
   EXPECT_EQ(lease.jobs(2).spec().seed(), 2u);
   EXPECT_EQ(lease.jobs(0).spec().training().batch_size(), 128);
+  EXPECT_FALSE(lease.jobs(0).spec().model().has_norm()) << "a worker that was built before there was another would refuse the job";
   EXPECT_EQ(Counts("s").leased(), 3);
   worker.Succeed(lease);
   const v1::SynchronizeResponse answer = worker.Sync();
