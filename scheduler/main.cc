@@ -227,8 +227,6 @@ std::optional<int> ReadCommandLine(int argc, char** argv, CommandLine& line) {
 // The exit code, where they do not fit each other.
 std::optional<int> SetTimes(CommandLine& line) {
   service::EngineOptions& engine = line.options.engine;
-  // Looking through a store takes its time, and what is not sound is not to be decided on meanwhile.
-  if (line.options.repairs) line.lease_term_s = 86400;
   engine.lease_term = Seconds(line.lease_term_s);
   engine.renew_every = Seconds(line.renew_every_s);
   // A worker that keeps to its time must be in time on a clock that runs half as fast again.

@@ -102,7 +102,8 @@ double SpaceLeft(const std::filesystem::path& folder) {
 
 // In order of construction: each uses those above it, and they go in the opposite order.
 struct Server::Parts {
-  Parts(const Clock& its_clock, const ServerOptions& options) : clock(its_clock), log_events(options.log_events), strangers(clock), cuts(clock) {
+  Parts(const Clock& its_clock, const ServerOptions& options)
+      : clock(its_clock), log_events(options.log_events), repairs(options.repairs), strangers(clock), cuts(clock) {
     if (!options.notify.empty()) notifier = std::make_unique<Notifier>(clock, TellProgram(options.notify), [this](const std::string& line) { Log(line); });
     if (log_events || notifier != nullptr) events = MakeEvents();
   }
@@ -121,6 +122,7 @@ struct Server::Parts {
 
   const Clock& clock;
   const bool log_events;
+  const bool repairs;  // By what is not sound nothing is decided, and no file removed, while it is mended.
   std::unique_ptr<Notifier> notifier;  // May be null,
   std::unique_ptr<EventLog> events;    // as may this.
   Refusals strangers;
@@ -212,7 +214,7 @@ absl::Status Server::Parts::Decide(const ServerOptions& options) {
     events->Look(store->writer_connection(), clock.Steady());
     ended.emplace(engine->board().ended().Listen([this] { events->AttemptsHaveEnded(); }));
   }
-  RETURN_IF_ERROR(store::RemoveUnsettledFiles(store->writer_connection(), store->artifacts()).status());
+  if (!repairs) RETURN_IF_ERROR(store::RemoveUnsettledFiles(store->writer_connection(), store->artifacts()).status());
   ASSIGN_OR_RETURN(log_keeper, store::LogKeeper::Start(store->writer_connection()));
   writer = std::make_unique<store::Writer>(store->writer_connection(), clock, Writing());
   return absl::OkStatus();
@@ -220,6 +222,10 @@ absl::Status Server::Parts::Decide(const ServerOptions& options) {
 
 store::WriterOptions Server::Parts::Writing() {
   store::WriterOptions writing;
+  if (repairs) {
+    writing.after_group = [this](sql::Connection&) { log_keeper->AfterGroup(); };
+    return writing;
+  }
   // Also to remove further files: a cancelled sweep may leave thousands, and nobody calls.
   writing.next_deadline = [this]() -> std::optional<SteadyTime> {
     if (files_left) return clock.Steady();

@@ -36,7 +36,7 @@ struct ServerOptions {
   store::CopyWhen copy = store::CopyWhen::kNever;  // What is written to a copy is lost at the end, so nobody but who looks is to know of this one.
   std::function<void(const std::string&)> say_of_copy;  // Is told of one that takes time, before it is made; empty: nobody is.
   std::string merges;  // The file of a store that this one will take over: where that cannot be, no store is made for it, and while somebody holds it none is opened. Empty: none.
-  bool repairs = false;  // It is started to mend its store, which no other scheduler does.
+  bool repairs = false;  // It is started to mend its store, which no other scheduler does. Meanwhile no lease ends, no sweep goes on and no file is removed.
   std::function<void(const std::string&)> say_of_merges;  // Is told how far a merge is, on any thread; empty: the log.
   std::stop_token stop;  // Ends a start that takes long, as reading the store that is to be taken over does, with UNAVAILABLE.
   ArtifactLimits artifact_limits;

@@ -11,6 +11,7 @@
 
 #include "longreach/v1/options.pb.h"
 #include "proto/base/build_info.h"
+#include "proto/base/sha256.h"
 #include "store/file_lock.h"
 #include "store/migrate.h"
 #include "store/sql/connection.h"
@@ -313,6 +314,35 @@ TEST_F(ServerTest, AStoreIsMendedByASchedulerThatWasStartedForItAlone) {
   EXPECT_EQ(repair.done_size(), 0);
   EXPECT_EQ(repair.check().violations_size(), 0);
   EXPECT_EQ(repair.check().sweeps(), 1);
+}
+
+// Both would be done within the first groups of any other scheduler: by rows, or through an index, that may be the ones which are wrong.
+TEST_F(ServerTest, WhileAStoreIsMendedNoFileIsRemovedAndNoSweepGoesOn) {
+  Start(Options());
+  Submit(Sweep());
+  server_.reset();
+  const std::string hash = Sha256Of("to be removed");
+  const std::filesystem::path file = folder_ / "store.db.artifacts" / hash.substr(0, 2) / hash;
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << "to be removed";
+  {
+    absl::StatusOr<sql::Connection> db = sql::Connection::Open(folder_ / "store.db", sql::Mode::kReadWrite);
+    ASSERT_TRUE(db.ok()) << db.status();
+    ASSERT_TRUE(db->Execute("INSERT INTO unused_files VALUES ('" + hash + "'); UPDATE sweeps SET unsettled_from = 0, jobs_failed = 7").ok());
+  }
+  ServerOptions options = Options();
+  options.repairs = true;
+  Start(options);
+
+  const v1::RepairStoreResponse repair = Call<v1::RepairStoreResponse>(&v1::Longreach::Stub::RepairStore, v1::RepairStoreRequest());
+  server_.reset();
+
+  EXPECT_THAT(repair.done(), ElementsAre(HasSubstr("was counted anew")));
+  EXPECT_TRUE(std::filesystem::exists(file));
+  absl::StatusOr<sql::Connection> db = sql::Connection::Open(folder_ / "store.db", sql::Mode::kReadOnly);
+  ASSERT_TRUE(db.ok()) << db.status();
+  EXPECT_EQ(*db->One<int>("SELECT count(*) FROM unused_files"), 1);
+  EXPECT_EQ(*db->One<int>("SELECT unsettled_from FROM sweeps"), 0);
 }
 
 TEST_F(ServerTest, WhoeverWantsTheStoreIsToldToAskOrToWait) {
