@@ -121,14 +121,22 @@ absl::Status ReadExpected(sql::Connection& db, ExpectedFiles& expected) {
   return absl::OkStatus();
 }
 
-// Why it is not as its rows say; empty: it is.
-std::string WhyOther(const ArtifactFiles& files, const NamedFile& file, bool read, const std::stop_token& stop) {
-  if (!IsSha256(file.sha256)) return fmt::format("'{}' is not a hash", file.sha256);
+struct Fault {
+  std::string why{};     // Why the file is not as its rows say; empty: it is.
+  bool is_lost = false;  // Nothing brings it back: not what a file is that cannot be looked at now.
+};
+
+Fault FaultOf(const ArtifactFiles& files, const NamedFile& file, bool read, const std::stop_token& stop) {
+  if (!IsSha256(file.sha256)) return {.why = fmt::format("'{}' is not a hash", file.sha256), .is_lost = true};
+  const std::filesystem::path path = files.PathOf(file.sha256);
   std::error_code error;
-  const auto size = std::filesystem::file_size(files.PathOf(file.sha256), error);
-  if (error) return fmt::format("its file is missing ('{}')", files.PathOf(file.sha256).string());
-  if (static_cast<int64_t>(size) != file.bytes) return fmt::format("its file has {} bytes instead of {}", size, file.bytes);
-  return read ? std::string(files.Verify(file.sha256, stop).message()) : "";
+  const auto size = std::filesystem::file_size(path, error);
+  if (error == std::errc::no_such_file_or_directory) return {.why = fmt::format("its file is missing ('{}')", path.string()), .is_lost = files.IsThere()};
+  if (error) return {.why = fmt::format("its file cannot be looked at ('{}': {})", path.string(), error.message())};
+  if (static_cast<int64_t>(size) != file.bytes) return {.why = fmt::format("its file has {} bytes instead of {}", size, file.bytes), .is_lost = true};
+  if (!read) return {};
+  const absl::Status whole = files.Verify(file.sha256, stop);
+  return {.why = std::string(whole.message()), .is_lost = absl::IsDataLoss(whole)};
 }
 
 // Why the file is not what this row says of it; empty: it is. Weights are of the end, whatever their row calls it.
@@ -212,14 +220,14 @@ absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expect
 
 absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool read_artifacts, const std::stop_token& stop, CheckReport& report) {
   for (NamedFile& file : expected.named) {
-    const std::string why = WhyOther(files, file, read_artifacts, stop);
+    const Fault fault = FaultOf(files, file, read_artifacts, stop);
     if (stop.stop_requested()) return sql::Stopped();
-    if (why.empty()) {
+    if (fault.why.empty()) {
       if (read_artifacts) CheckParts(files, file, report);
       continue;
     }
-    Add(fmt::format("{}: {}", file.what, why), Concern::kArtifacts, report);
-    report.lost.push_back(std::move(file));
+    Add(fmt::format("{}: {}", file.what, fault.why), Concern::kArtifacts, report);
+    if (fault.is_lost) report.lost.push_back(std::move(file));
   }
   if (read_artifacts) FindUnnamed(files, std::move(expected.known), report.unnamed);
   return absl::OkStatus();

@@ -71,7 +71,7 @@ struct CheckReport {
   std::map<std::string, Concern> concerns{};  // Of these lines, but for those that count what there is no place for.
   // Ascending by hash. No violation: such a file may be named by another copy of the database.
   std::vector<UnnamedFile> unnamed{};
-  // What the lines on files are of, all of them, for whoever mends it (repair.h).
+  // What the lines on files are of, all of them but those of files that cannot be looked at now, for whoever mends it (repair.h).
   std::vector<NamedFile> lost{};
   std::vector<MisplacedPart> misplaced{};
   int64_t sweeps = 0;

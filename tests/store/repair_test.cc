@@ -237,6 +237,30 @@ TEST_F(RepairTest, WeightsWhoseFileIsLostAreLeftForAMerge) {
   EXPECT_THAT(test_.Violations(true), ElementsAre(HasSubstr("its file is missing")));
 }
 
+// As on a disk that does not answer, or of somebody else: it may be whole.
+TEST_F(RepairTest, AFileThatCannotBeLookedAtIsNotTakenForLost) {
+  const std::filesystem::path file = test_.store->artifacts().PathOf(Sha256Of(checkpoint_));
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink(file, file);
+  ASSERT_THAT(test_.Violations(true), ElementsAre(HasSubstr("its file cannot be looked at")));
+
+  EXPECT_THAT(MendIt().done, IsEmpty());
+
+  EXPECT_EQ(test_.Job(4).checkpoint_step, 60);
+}
+
+TEST_F(RepairTest, FilesAreNotLostWithTheirFolder) {
+  const std::filesystem::path folder = test_.store->artifacts().folder(), away = folder.string() + ".away";
+  std::filesystem::rename(folder, away);
+  ASSERT_THAT(test_.Violations(true), Contains(HasSubstr("its file is missing")));
+
+  EXPECT_THAT(MendIt().done, IsEmpty());
+
+  EXPECT_EQ(test_.Job(4).checkpoint_step, 60);
+  std::filesystem::rename(away, folder);
+  EXPECT_THAT(test_.Violations(true), IsEmpty());
+}
+
 TEST_F(RepairTest, PartsOfAFileThatChangedPlacesChangeThemBack) {
   const std::vector<NewJob> pack = {MakeJob("reverse_string", "rope", false, 0.001, 0), MakeJob("reverse_string", "rope", false, 0.001, 1)};
   const std::vector<int64_t> jobs = test_.AddSweep("three", pack);
