@@ -1,7 +1,6 @@
 #include "store/repair.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -42,34 +41,39 @@ absl::StatusOr<std::vector<std::string>> DamageOfIndexes(sql::Connection& db) {
   return lines;
 }
 
+// Of files that are to be removed, those that no row names.
 absl::StatusOr<std::set<std::string>> Unused(sql::Connection& db) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> hashes, db.All<std::string>("SELECT sha256 FROM unused_files ORDER BY sha256"));
+  ASSIGN_OR_RETURN(const std::vector<std::string> hashes,
+                   db.All<std::string>("SELECT sha256 FROM unused_files AS u WHERE NOT EXISTS (SELECT 1 FROM artifacts AS f WHERE f.sha256 = u.sha256) ORDER BY sha256"));
   return std::set<std::string>(hashes.begin(), hashes.end());
 }
 
 }  // namespace
 
-void Tell(std::vector<std::string> lines, Mended& mended) {
-  const size_t told = std::min(lines.size(), static_cast<size_t>(kMostMended));
-  std::move(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(told), std::back_inserter(mended.done));
-  if (lines.size() > told) mended.done.push_back(fmt::format("... and {} more of this kind", lines.size() - told));
+void LinesOfAKind::Add(std::string line) {
+  if (++count_ <= kMostMended) told_.push_back(std::move(line));
+}
+
+void LinesOfAKind::Tell(Mended& mended) && {
+  std::ranges::move(told_, std::back_inserter(mended.done));
+  if (count_ > kMostMended) mended.done.push_back(fmt::format("... and {} more of this kind", count_ - kMostMended));
 }
 
 absl::StatusOr<int> Follow(sql::Transaction& tx, const MendingRule& rule, Mended& mended) {
   std::vector<int64_t> numbers;
-  std::vector<std::string> lines;
+  LinesOfAKind lines;
   {
     ASSIGN_OR_RETURN(sql::Rows rows, tx.Query(rule.find));
     while (rows.Next()) {
       numbers.push_back(rows.Get<int64_t>(0));
-      lines.push_back(rows.Get<std::string>(1));
+      lines.Add(rows.Get<std::string>(1));
     }
     RETURN_IF_ERROR(rows.status());
   }
   for (const int64_t number : numbers) {
     for (const std::string& mend : rule.mends) RETURN_IF_ERROR(tx.Run(mend, number).status());
   }
-  Tell(std::move(lines), mended);
+  std::move(lines).Tell(mended);
   return static_cast<int>(numbers.size());
 }
 

@@ -10,6 +10,7 @@
 // of the file beyond its indexes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,15 @@ struct MendingRule {
 };
 // How many rows it found.
 absl::StatusOr<int> Follow(sql::Transaction& tx, const MendingRule& rule, Mended& mended);
-// Adds lines of one kind, and says how many there is no place for.
-void Tell(std::vector<std::string> lines, Mended& mended);
+// What is done of one kind: the first kMostMended lines are kept, and the others counted. All jobs of a large store may be of one kind.
+class LinesOfAKind {
+ public:
+  void Add(std::string line);
+  void Tell(Mended& mended) &&;
+
+ private:
+  std::vector<std::string> told_;
+  int64_t count_ = 0;
+};
 
 }  // namespace longreach::store

@@ -228,6 +228,29 @@ TEST_F(RepairTest, ALostCheckpointIsForgottenAndItsFileIsNobodysToRemove) {
   EXPECT_EQ(Ask<int>("SELECT count(*) FROM unused_files"), 0);
 }
 
+TEST_F(RepairTest, AFileThatWasToBeRemovedWhileARowNamedItStaysWithoutThatRow) {
+  const ArtifactFiles& files = test_.store->artifacts();
+  Plant("INSERT INTO unused_files VALUES ('" + Sha256Of(checkpoint_) + "')");
+  WriteFile(files.PathOf(Sha256Of(checkpoint_)), "the chEckpoint");
+
+  EXPECT_THAT(MendIt().done, Contains(HasSubstr("is forgotten, as its file is lost")));
+
+  EXPECT_EQ(Ask<int>("SELECT count(*) FROM artifacts WHERE kind = 'checkpoint'"), 0);
+  EXPECT_EQ(Ask<int>("SELECT count(*) FROM unused_files"), 0);
+}
+
+TEST_F(RepairTest, OfManyThingsOfAKindTheFirstAreToldAndTheOthersCounted) {
+  Mended mended;
+  LinesOfAKind lines;
+  for (int line = 0; line < kMostMended + 7; ++line) lines.Add("line " + std::to_string(line));
+
+  std::move(lines).Tell(mended);
+
+  ASSERT_EQ(mended.done.size(), static_cast<size_t>(kMostMended) + 1);
+  EXPECT_EQ(mended.done[kMostMended - 1], "line 999");
+  EXPECT_EQ(mended.done.back(), "... and 7 more of this kind");
+}
+
 TEST_F(RepairTest, WeightsWhoseFileIsLostAreLeftForAMerge) {
   std::filesystem::remove(test_.store->artifacts().PathOf(Sha256Of(weights_)));
 
