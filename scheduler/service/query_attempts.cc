@@ -93,11 +93,7 @@ absl::StatusOr<v1::ListAttemptsResponse> ListAttempts(sql::Connection& db, const
   ASSIGN_OR_RETURN(const std::shared_ptr<const PagedSweep> read, (paged == nullptr ? of_this_page : *paged).Of(sweep));
   const Members members{.sweep = sweep.num, .metric = read->metric, .systems = read->systems};
   ASSIGN_OR_RETURN(Only only, Only::OfJobs(request.only(), read->spec, members));
-  // Later pages are of the same question, and need not read all seeds and jobs for it again.
-  if (request.page_token().empty() && !request.only().empty()) {
-    ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
-    RETURN_IF_ERROR(only.Check(db, spec, members));
-  }
+  RETURN_IF_ERROR(only.CheckOfPage(db, sweep, members, request.page_token().empty()));
   RETURN_IF_ERROR(ForEachJob(db, members, first, {}, live, [&](const store::ListedJob& row, v1::Job& job) { return page.Add(row, job, only.Takes(job)); }));
   return page.Take();
 }
