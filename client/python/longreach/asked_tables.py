@@ -38,7 +38,8 @@ def asked_table(own, asked: dict):
     elif has_other_axes:
         for name in ("row_order", "column_order", "extra_columns", "gain"):
             table.ClearField(name)
-    if (table.aggregate, *table.best_of) != (own.aggregate, *own.best_of):
+    asks_for_aggregate = ("aggregate" in asked or "best_of" in asked) and table.aggregate != own.aggregate
+    if asks_for_aggregate or list(table.best_of) != list(own.best_of):
         left = [one for one in own.extra_columns if not one.sweep]  # "Best of ..." of another sweep is of the aggregate that the table had.
         _set(table.extra_columns, left if table.extra_columns else [])
     shown = (*_axes(table.rows), *_axes(table.columns))
