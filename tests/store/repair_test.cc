@@ -196,13 +196,13 @@ TEST_F(RepairTest, WhatOnlyAGuessCouldMendIsLeft) {
 // As a merge brings it, with a job whose result here is another one's.
 TEST_F(RepairTest, AResultIsNotGivenToAnAttemptThatOnlyMayHaveMeasuredIt) {
   Plant("INSERT INTO attempts(id, worker, incarnation, started_at, ended_at, outcome, build, device, threads, members) VALUES (9, 'w1', 7, 1, 2, 'succeeded', 'b', 'cpu', 1, 1); "
-        "INSERT INTO attempt_jobs VALUES (9, 0, 1, 0); DELETE FROM attempt_jobs WHERE attempt = 1 AND job = 1");
+        "INSERT INTO attempt_jobs(attempt, member, job) VALUES (9, 0, 1); DELETE FROM attempt_jobs WHERE attempt = 1 AND job = 1");
 
   EXPECT_THAT(MendIt().done, IsEmpty());
 
   EXPECT_EQ(test_.Job(1).attempt, 1);
   // Nor are values, of which either may be the source.
-  Plant("INSERT INTO attempt_jobs VALUES (1, 0, 1, 0); UPDATE jobs SET state = 'queued', attempt = NULL WHERE num = 1");
+  Plant("INSERT INTO attempt_jobs(attempt, member, job) VALUES (1, 0, 1); UPDATE jobs SET state = 'queued', attempt = NULL WHERE num = 1");
 
   EXPECT_THAT(MendIt().done, IsEmpty());
 
