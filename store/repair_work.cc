@@ -31,7 +31,8 @@ std::vector<MendingRule> RulesOfJobs() {
   return {
       {.find = "SELECT num, 'job ' || substr(id, 1, 8) || ' is not leased any more: attempt ' || attempt || ' has ended or does not have it' FROM jobs WHERE state = 'leased' AND NOT EXISTS ("
                "SELECT 1 FROM attempts AS a JOIN attempt_jobs AS aj ON aj.attempt = a.id WHERE a.id = jobs.attempt AND a.ended_at IS NULL AND aj.job = jobs.num AND aj.dropped = 0) ORDER BY num",
-       .mends = {fmt::format("UPDATE jobs SET attempt = NULL, state = {} WHERE num = ?1", kStateToRun)}},
+       // With the pack that made its checkpoint, as after any attempt that ends: two that are at the same step would else be mixed.
+       .mends = {fmt::format("UPDATE jobs SET attempt = NULL, split_group = iif(split_group <= 0, {}, split_group), state = {} WHERE num = ?1", kPackOfCheckpoint, kStateToRun)}},
       {.find = "SELECT num, 'job ' || substr(id, 1, 8) || ' is tried afresh: it was ' || state || ' after ' || failures || ' failures and ' || losses || ' lost workers' FROM jobs "
                "WHERE state IN ('waiting', 'queued', 'leased') AND (failures >= 3 OR losses >= 10) ORDER BY num",
        .mends = {"UPDATE jobs SET failures = 0, losses = 0 WHERE num = ?1"}},

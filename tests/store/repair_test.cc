@@ -177,6 +177,17 @@ TEST_F(RepairTest, AJobThatNoSweepWantsDoesNotRunAgain) {
   EXPECT_THAT(test_.Violations(true), IsEmpty());
 }
 
+TEST_F(RepairTest, AJobThatIsLeasedToNobodyGoesOnWithThePackThatMadeItsCheckpoint) {
+  test_.AddFile(3, "checkpoint", 40, 2, "of step 40");
+  Plant("UPDATE attempts SET ended_at = started_at, outcome = 'lost' WHERE id = 2");
+
+  MendIt();
+
+  EXPECT_EQ(test_.Job(3).state, State::kQueued);
+  EXPECT_EQ(test_.Job(3).split_group, -2);
+  EXPECT_THAT(test_.Violations(true), IsEmpty());
+}
+
 // Nobody can say which of them is wrong, or what was.
 TEST_F(RepairTest, WhatOnlyAGuessCouldMendIsLeft) {
   for (const char* planted : {"INSERT INTO measurements VALUES (1, 'accuracy', 41, '', 0.5), (1, 'accuracy', 42, '', 0.4)", "UPDATE attempts SET outcome = 'lost' WHERE id = 1",
