@@ -220,7 +220,7 @@ class Results final : public Command {
     SetUsualAxes(spec, asked);
     asked.set_metric(before.metric());
     RETURN_IF_ERROR(TakeOptions(asked));
-    const bool axes_changed = asked.rows() != before.rows() || asked.columns() != before.columns();
+    const bool axes_changed = !AreSameAxes(asked.rows(), before.rows()) || !AreSameAxes(asked.columns(), before.columns());
     // Fewer rows or columns; what stands in the others stays what it was.
     if (!axes_changed && !AsksForOtherValues(before, asked)) {
       *table.mutable_only() = asked.only();
@@ -231,7 +231,7 @@ class Results final : public Command {
       return UsageError(fmt::format("rows and columns are both '{}'", both),
                         "give the other axis with --rows or --columns");
     }
-    const bool turned = asked.rows() == before.columns() && asked.columns() == before.rows();
+    const bool turned = AreSameAxes(asked.rows(), before.columns()) && AreSameAxes(asked.columns(), before.rows());
     if (turned) Turn(asked);
     else if (axes_changed) DropWhatIsOfAxes(asked);
     // Its values are the same, and go by their axes.
@@ -303,6 +303,9 @@ class Results final : public Command {
     if (asked.aggregate().empty()) asked.set_aggregate("mean");
     best_of.erase(shown, best_of.end());
   }
+
+  // However they are written: "task, system" is "task,system".
+  static bool AreSameAxes(const std::string& a, const std::string& b) { return AxesIn(a) == AxesIn(b); }
 
   static bool HaveSameBestOf(const v1::TableSpec& before, const v1::TableSpec& asked) {
     return std::equal(before.best_of().begin(), before.best_of().end(), asked.best_of().begin(), asked.best_of().end());

@@ -181,6 +181,11 @@ TEST_F(ResultsTest, ASweepIsPrintedAsItWasSubmitted) {
   EXPECT_EQ(scheduler_.table_request.table().columns(), "encoding");
   EXPECT_EQ(scheduler_.table_request.table().aggregate(), "median");
 
+  // The same axes, whether or not there are blanks between them.
+  kept.set_rows("task,seed");
+  Run({"results", "last", "--rows", "task, seed"});
+  EXPECT_EQ(scheduler_.table_request.table().title(), "As its file says");
+
   Run({"results", "last", "--table", "table-b1"});
   EXPECT_EQ(scheduler_.table_request.table().published(), "table_b1");
 }

@@ -29,8 +29,9 @@ def asked_table(own, asked: dict):
     _take_metric(table, wanted, asked)
     _take_aggregate(table, wanted, asked)
     _take_choice(table, wanted, asked)
-    is_turned = bool(own.rows) and (table.rows, table.columns) == (own.columns, own.rows)
-    has_other_axes = (table.rows, table.columns) != (own.rows, own.columns)
+    sides, own_sides = ([_axes(side) for side in (one.rows, one.columns)] for one in (table, own))
+    is_turned = bool(own.rows) and sides == own_sides[::-1]
+    has_other_axes = sides != own_sides
     if is_turned:
         _set(table.row_order, own.column_order)
         _set(table.column_order, own.row_order)
