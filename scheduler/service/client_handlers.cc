@@ -38,10 +38,17 @@ grpc::ServerUnaryReactor* ClientHandlers::FromSnapshot(Context* context, Reply* 
 // Who asks, for the log.
 std::string ClientHandlers::By(const Context& context) const { return NameOfCaller(tokens_, context.client_metadata(), context.auth_context().get()); }
 
+// A command that waited in vain for the one that mends the store asks its scheduler.
+absl::Status ClientHandlers::CheckMayChange() const {
+  if (!repairs_) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("the store '{}' is being mended, and nothing else changes it meanwhile; ask again when that has ended", store_.name()));
+}
+
 grpc::ServerUnaryReactor* ClientHandlers::SubmitSweep(Context* context, const v1::SubmitSweepRequest* request,
                                                       v1::SubmitSweepResponse* reply) {
   return AnswerWith(context, reply, request->dry_run() ? threads_.long_calls : threads_.submissions,
-                    [this, context, request] {
+                    [this, context, request]() -> absl::StatusOr<v1::SubmitSweepResponse> {
+                      if (!request->dry_run()) RETURN_IF_ERROR(CheckMayChange());
                       return engine_.SubmitSweep(*request, store_, [this, context] { return threads_.stop.stop_requested() || context->IsCancelled(); }, By(*context));
                     });
 }
@@ -110,6 +117,10 @@ grpc::ServerUnaryReactor* ClientHandlers::ListAttempts(Context* context, const v
 
 grpc::ServerUnaryReactor* ClientHandlers::SteerSweep(Context* context, const v1::SteerSweepRequest* request, v1::Sweep* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  if (const absl::Status may = CheckMayChange(); !may.ok()) {
+    reactor->Finish(ToGrpc(may));
+    return reactor;
+  }
   const auto steer = [this, request, reactor, reply, by = By(*context)] { engine_.SteerSweep(*request, Into(reactor, reply), by); };
   if (!IsOfSomeJobs(request->action())) {
     steer();
@@ -127,7 +138,8 @@ grpc::ServerUnaryReactor* ClientHandlers::SteerSweep(Context* context, const v1:
 
 grpc::ServerUnaryReactor* ClientHandlers::SteerWorker(Context* context, const v1::SteerWorkerRequest* request, v1::WorkerInfo* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  engine_.SteerWorker(*request, Into(reactor, reply), By(*context));
+  if (const absl::Status may = CheckMayChange(); may.ok()) engine_.SteerWorker(*request, Into(reactor, reply), By(*context));
+  else reactor->Finish(ToGrpc(may));
   return reactor;
 }
 
@@ -154,7 +166,8 @@ grpc::ServerUnaryReactor* ClientHandlers::RepairStore(Context*, const v1::Repair
 
 grpc::ServerUnaryReactor* ClientHandlers::MergeStore(Context* context, const v1::MergeStoreRequest* request, v1::MergeStoreResponse* reply) {
   return AnswerWith(context, reply, threads_.maintenance,
-                    [this, context, request] {
+                    [this, context, request]() -> absl::StatusOr<v1::MergeStoreResponse> {
+                      RETURN_IF_ERROR(CheckMayChange());
                       const store::TellMerge tell = SayingHowFar(clock_, request->path(), say_of_merges_);
                       return service::MergeStore(store_, writer_, engine_, *request, threads_.stop, By(*context), TakeLookedAt(request->path()), tell);
                     });

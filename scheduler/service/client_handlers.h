@@ -76,6 +76,8 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   }
 
   std::string By(const Context& context) const;
+  // FAILED_PRECONDITION: the store is being mended.
+  absl::Status CheckMayChange() const;
   std::unique_ptr<store::MergeSource> TakeLookedAt(const std::string& path);
 
   Engine& engine_;

@@ -316,8 +316,8 @@ TEST_F(ServerTest, AStoreIsMendedByASchedulerThatWasStartedForItAlone) {
   EXPECT_EQ(repair.check().sweeps(), 1);
 }
 
-// Both would be done within the first groups of any other scheduler: by rows, or through an index, that may be the ones which are wrong.
-TEST_F(ServerTest, WhileAStoreIsMendedNoFileIsRemovedAndNoSweepGoesOn) {
+// All would be done by any other scheduler: by rows, or through an index, that may be the ones which are wrong.
+TEST_F(ServerTest, WhileAStoreIsMendedNothingElseChangesIt) {
   Start(Options());
   Submit(Sweep());
   server_.reset();
@@ -334,6 +334,21 @@ TEST_F(ServerTest, WhileAStoreIsMendedNoFileIsRemovedAndNoSweepGoesOn) {
   options.repairs = true;
   Start(options);
 
+  // As a command that has waited in vain for this one asks.
+  v1::SteerSweepRequest steer;
+  steer.set_sweep("s");
+  steer.set_action(v1::SteerSweepRequest::ACTION_CANCEL);
+  v1::SubmitSweepRequest submit;
+  *submit.mutable_spec() = Sweep();
+  v1::Sweep steered;
+  v1::WorkerInfo drained;
+  v1::SubmitSweepResponse submitted;
+  grpc::ClientContext steering, draining, submitting;
+  for (const grpc::Status& refused : {client_->SteerSweep(&steering, steer, &steered), client_->SteerWorker(&draining, v1::SteerWorkerRequest(), &drained),
+                                      client_->SubmitSweep(&submitting, submit, &submitted)}) {
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(refused.error_message(), HasSubstr("is being mended, and nothing else changes it meanwhile; ask again when that has ended"));
+  }
   const v1::RepairStoreResponse repair = Call<v1::RepairStoreResponse>(&v1::Longreach::Stub::RepairStore, v1::RepairStoreRequest());
   server_.reset();
 
