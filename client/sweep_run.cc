@@ -16,6 +16,7 @@
 #include "client/data_fit.h"
 #include "client/output/text.h"
 #include "client/watcher.h"
+#include "proto/base/duration.h"
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
 #include "proto/catalog/devices.h"
@@ -75,8 +76,9 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
                  "The most jobs that are trained together, or 'measured': what is fast enough [16, on a GPU measured]")
       ->type_name("N")
       ->check(catalog::CheckPackLimit);
-  app.add_option("--checkpoint-every-s", options.checkpoint_every_s, "Seconds between checkpoints [60]")
-      ->type_name("S")
+  app.add_option("--checkpoint-every-s", options.checkpoint_every_s, "Time between checkpoints: seconds, or 90s, 5min, 1h [60]")
+      ->type_name("TIME")
+      ->transform(CLI::Validator(SecondsOfDuration, ""))
       ->check([](const std::string& word) {
         const std::optional<double> seconds = ParseDouble(word);
         return seconds.has_value() && *seconds > 0 && *seconds <= 1e9 ? "" : fmt::format("'{}' is not a number of seconds above 0", Printable(word));

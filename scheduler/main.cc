@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "proto/base/build_info.h"
+#include "proto/base/duration.h"
 #include "proto/base/parse_errors.h"
 #include "proto/base/text.h"
 #include "proto/base/utf8.h"
@@ -163,11 +164,18 @@ void AddOptions(CLI::App& app, CommandLine& line) {
   copy_to_read->needs(of_a_parent);
   merges->needs(of_a_parent);
   repairs->needs(of_a_parent);
-  app.add_option("--lease-term-s", line.lease_term_s, "A lease ends when its worker was silent for so many seconds")
+  app.add_option("--lease-term-s", line.lease_term_s, "A lease ends when its worker was silent for so long: seconds, or 90s, 5min, 1h")
+      ->type_name("TIME")
+      ->transform(CLI::Validator(SecondsOfDuration, ""))
       ->check(CLI::Range(0.1, 86400.0))
       ->check(RefuseNan)
       ->capture_default_str();
-  app.add_option("--renew-every-s", line.renew_every_s, "How often workers are asked to call")->check(CLI::Range(0.05, 28800.0))->check(RefuseNan)->capture_default_str();
+  app.add_option("--renew-every-s", line.renew_every_s, "How often workers are asked to call: seconds, or 90s, 5min, 1h")
+      ->type_name("TIME")
+      ->transform(CLI::Validator(SecondsOfDuration, ""))
+      ->check(CLI::Range(0.05, 28800.0))
+      ->check(RefuseNan)
+      ->capture_default_str();
   app.set_version_flag("--version", BuildDescription());
   AddManFlag(app, {"longreach", "longreach-worker"});
   app.allow_config_extras(CLI::config_extras_mode::error);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stop_token>
 
+#include "proto/base/duration.h"
 #include "proto/base/parse_errors.h"
 #include "proto/base/status.h"
 #include "proto/base/text.h"
@@ -55,8 +56,8 @@ RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work
   AddTraining();
   command_->add_flag("--until-stdin-closes", until_stdin_closes_, "Leave when standard input comes to its end; a line 'ready' on standard output says that it has its device");
   command_->add_option("--leave-when-idle", options_.leave_when_idle_s,
-                       "Leave after so many seconds without work while the scheduler answers, or up to 5 s later; 0: as soon as it has none (default: stay)")
-      ->check(CLI::Range(0.0, 1e9))->check(RefuseNan);
+                       "Leave after so long without work while the scheduler answers, or up to 5 s later: seconds, or 90s, 5min, 1h; 0: as soon as it has none (default: stay)")
+      ->type_name("TIME")->transform(CLI::Validator(SecondsOfDuration, ""))->check(CLI::Range(0.0, 1e9))->check(RefuseNan);
   command_->add_flag("--check", check_,
                      "Only see whether it could start with these options, and end: credentials, device and the place of the state folder are looked at as at a start, no scheduler is called, and nothing is written");
 }
@@ -91,11 +92,11 @@ void RunCommand::AddTraining() {
   command_->add_option("--pack-limit", pack_limit_,
                        "The most jobs to train together; 'measured': the least number that is nearly as fast as any, by some seconds of training at the start (default: 16, on a GPU measured)")
       ->check(catalog::CheckPackLimit)->type_name("N");
-  command_->add_option("--checkpoint-every-s", options_.checkpoint_every_s, "Seconds between checkpoints; 0: only when stopping")
-      ->check(CLI::Range(0.0, 1e9))->check(RefuseNan)->capture_default_str();
+  command_->add_option("--checkpoint-every-s", options_.checkpoint_every_s, "Time between checkpoints: seconds, or 90s, 5min, 1h; 0: only when stopping")
+      ->type_name("TIME")->transform(CLI::Validator(SecondsOfDuration, ""))->check(CLI::Range(0.0, 1e9))->check(RefuseNan)->capture_default_str();
   command_->add_option("--hang-after-s", options_.hang_floor_s,
-                       "A trainer that gives no sign of life for so long, or for 20 of its usual steps if that is longer, is killed; ten times as long before its first step or file of a kind")
-      ->check(CLI::Range(kLeastHangAfterS, 1e9))->check(RefuseNan)->capture_default_str();
+                       "A trainer that gives no sign of life for so long (seconds, or 90s, 5min, 1h), or for 20 of its usual steps if that is longer, is killed; ten times as long before its first step or file of a kind")
+      ->type_name("TIME")->transform(CLI::Validator(SecondsOfDuration, ""))->check(CLI::Range(kLeastHangAfterS, 1e9))->check(RefuseNan)->capture_default_str();
 }
 
 int RunCommand::Run() const {

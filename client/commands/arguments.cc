@@ -12,6 +12,7 @@
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/presets.h"
+#include "proto/base/duration.h"
 #include "proto/base/text.h"
 #include "proto/base/utf8.h"
 #include "proto/catalog/aggregates.h"
@@ -129,33 +130,9 @@ void AddOnlyOption(CLI::App& app, std::vector<std::string>& only) { AddOnly(app,
 void AddOnlyJobsOption(CLI::App& app, std::vector<std::string>& only) { AddOnly(app, only, ""); }
 
 absl::StatusOr<double> ParseDuration(std::string_view text, std::string_view option) {
-  double unit = 1;
-  std::string_view number = text;
-  if (!text.empty()) {
-    switch (text.back()) {
-      case 's': number.remove_suffix(1); break;
-      case 'm':
-        unit = 60;
-        number.remove_suffix(1);
-        break;
-      case 'h':
-        unit = 3600;
-        number.remove_suffix(1);
-        break;
-      case 'd':
-        unit = 86400;
-        number.remove_suffix(1);
-        break;
-      default: break;
-    }
-  }
-  const std::optional<double> value = ParseDouble(number);
-  // The upper bound keeps sums with clock times in range.
-  if (!value.has_value() || !(*value >= 0 && *value * unit <= 1e9)) {
-    return UsageError(fmt::format("{}: '{}' is not a duration", option, Printable(text)),
-                      "write seconds, or a number with s, m, h or d behind it: 90, 15m, 2h");
-  }
-  return *value * unit;
+  const std::optional<double> seconds = longreach::ParseDuration(text);
+  if (seconds.has_value()) return *seconds;
+  return UsageError(fmt::format("{}: '{}' is not a duration", option, Printable(text)), fmt::format("write {}: 90, 15min, 2h", kDurationForm));
 }
 
 }  // namespace longreach::client

@@ -53,7 +53,7 @@ void AddOnlyOption(CLI::App& app, std::vector<std::string>& only);
 // Of commands that take jobs whole, and refuse what tells a job's values apart.
 void AddOnlyJobsOption(CLI::App& app, std::vector<std::string>& only);
 
-// "90", "90s", "15m", "2h", "1d" in seconds.
+// As proto/base/duration.h has it, with the error of an option.
 absl::StatusOr<double> ParseDuration(std::string_view text, std::string_view option);
 
 }  // namespace longreach::client

@@ -35,7 +35,7 @@ class Wait final : public Command {
   }
   void AddOptions(CLI::App& app) override {
     named_ = AddSweepArgument(app, sweep_, {.required = false});
-    app.add_option("--timeout", timeout_, "Give up after this: seconds, or 15m, 2h, 1d")->type_name("TIME");
+    app.add_option("--timeout", timeout_, "Give up after this: seconds, or 15min, 2h, 1d")->type_name("TIME");
   }
 
   absl::StatusOr<int> Run(Session& session) override {

@@ -47,6 +47,19 @@ TEST_F(ArgumentsTest, AnOptionWithoutAValueIsNotTakenForOneThatWasLeftOut) {
   EXPECT_THAT(Run({"wait", "--timeout", "", "-o", "json"}).err, HasSubstr("\"message\":\"--timeout: is empty\""));
 }
 
+TEST_F(ArgumentsTest, TimesMayHaveAUnit) {
+  const auto refused = [this](const std::vector<std::string>& line) {
+    const Outcome outcome = Run(line);
+    EXPECT_EQ(outcome.code, kUsage) << outcome.out;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({"run", "quickstart", "--checkpoint-every-s", "0min"}), HasSubstr("--checkpoint-every-s: '0' is not a number of seconds above 0"));
+  EXPECT_THAT(refused({"run", "quickstart", "--checkpoint-every-s", "5 weeks"}),
+              HasSubstr("--checkpoint-every-s: '5 weeks' is not a duration: write seconds, or a number with s, min, h or d behind it"));
+  EXPECT_THAT(refused({"wait", "--timeout", "5 weeks"}),
+              HasSubstr("--timeout: '5 weeks' is not a duration\n  write seconds, or a number with s, min, h or d behind it: 90, 15min, 2h"));
+}
+
 TEST(AnswerTest, HelpThatCannotBeWrittenIsNoSuccess) {
   for (const std::vector<std::string>& line : {std::vector<std::string>{"--help"}, {"run", "--help"}, {"--version"}}) {
     std::ostream full(nullptr);

@@ -123,12 +123,12 @@ TEST_F(EmbeddedTest, RunStartsAWorkerWithTheOptionsAndStopsItBeforeTheScheduler)
   fake_.updates.push_back(update);
 
   const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--threads", "2", "--packs", "3", "--pack-limit", "measured",
-                               "--checkpoint-every-s", "0.5", "--engine", "lanes-bf16"});
+                               "--checkpoint-every-s", "1.5min", "--engine", "lanes-bf16"});
 
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
   EXPECT_EQ(Contents("worker.calls"),
             "run --scheduler " + fake_.address() + " --state " + store() +
-                ".worker --until-stdin-closes --engine lanes-bf16 --threads 2 --packs 3 --pack-limit measured --checkpoint-every-s 0.5\n");
+                ".worker --until-stdin-closes --engine lanes-bf16 --threads 2 --packs 3 --pack-limit measured --checkpoint-every-s 90\n");
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
 }
 

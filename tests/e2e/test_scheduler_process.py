@@ -244,8 +244,11 @@ def test_refuses_a_port_in_use(home):
     (["--listen", "localhost:0", "--renew-every-s", "9", "--lease-term-s", "10"], ["--renew-every-s 9", "--lease-term-s 10"]),
     (["--listen", "localhost:0", "--renew-every-s", "nan"], ["--renew-every-s: 'nan' is not a number"]),
     (["--listen", "localhost:0", "--lease-term-s", "nan"], ["--lease-term-s: 'nan' is not a number"]),
+    (["--listen", "localhost:0", "--renew-every-s", "1min", "--lease-term-s", "1.25min"], ["--renew-every-s 60", "--lease-term-s 75"]),
+    (["--listen", "localhost:0", "--lease-term-s", "2d"], ["--lease-term-s: 172800 is not within 0.1 to 86400"]),
+    (["--listen", "localhost:0", "--lease-term-s", "soon"], ["--lease-term-s: 'soon' is not a duration: write seconds, or a number with s, min, h or d behind it"]),
     (["--held", "forever"], ["--held", "'forever' is neither soon-free nor moment"]),
-], ids=["range", "no-port", "no-number", "renewal", "renewal-nan", "term-nan", "held"])
+], ids=["range", "no-port", "no-number", "renewal", "renewal-nan", "term-nan", "units", "too-many-days", "no-duration", "held"])
 def test_a_slip_on_the_command_line_is_a_usage_error_and_makes_no_store(home, arguments, named):
     ended = harness.run(home, BIN / "longreach-scheduler", "--store", home.path / "new.db", *arguments)
     assert ended.code == 2 and ended.out == "" and ended.err.startswith("error: "), ended

@@ -247,6 +247,9 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
            {{"run", "--leave-when-idle", "nan"}, "--leave-when-idle: 'nan' is not a number"},
            {{"run", "--checkpoint-every-s", "nan"}, "--checkpoint-every-s: 'nan' is not a number"},
            {{"run", "--hang-after-s", "nan"}, "--hang-after-s: 'nan' is not a number"},
+           {{"run", "--leave-when-idle", "5 weeks"}, "--leave-when-idle: '5 weeks' is not a duration"},
+           {{"run", "--checkpoint-every-s", "20000d"}, "--checkpoint-every-s: '20000d' is not a duration"},
+           {{"run", "--hang-after-s", "0.5s"}, "--hang-after-s: 0.5 is not within 1 to 1000000000"},
            // A trainer tells of itself five times a second.
            {{"run", "--hang-after-s", "0.9"}, "--hang-after-s: 0.9 is not within 1 to 1000000000"},
            {{"run", "--engine", "lane"}, "unknown name 'lane'; there are libtorch, lanes"},
