@@ -22,8 +22,11 @@ std::string TimeText(const v1::Plan& plan) {
   if (plan.jobs() == plan.done()) return "none, all is done";
   if (NothingIsToRun(plan)) return "none, nothing is to run";
   if (!HoursAreKnown(plan)) return "not known: no worker of this store has been measured on such jobs yet";
-  return fmt::format("about {} on the workers at hand ({} to {})", HumanDuration(plan.hours() * 3600),
-                     HumanDuration(plan.hours_low() * 3600), HumanDuration(plan.hours_high() * 3600));
+  const double seconds = plan.hours() * 3600, most = plan.hours_high() * 3600;
+  // Which "about 0 s" would not say.
+  const std::string about = seconds < 1 ? "less than a second" : fmt::format("about {}", HumanDuration(seconds));
+  if (std::max(seconds, most) < 1) return about + " on the workers at hand";
+  return fmt::format("{} on the workers at hand ({} to {})", about, HumanDuration(plan.hours_low() * 3600), HumanDuration(most));
 }
 
 // What a GPU does of such products, as a measure of more than a few hours of a CPU.
