@@ -81,7 +81,10 @@ absl::Status CheckChoice(std::string_view option, const std::string& value, cons
 
 absl::Status CheckAxis(std::string_view option, const std::string& axis, const std::vector<std::string>& known) {
   if (IsSettingPath(axis)) return absl::OkStatus();
-  if (axis.find('.') != std::string::npos) return CheckChoice(option, axis, SettingPathsNear(axis));
+  if (axis.find('.') != std::string::npos) {
+    if (NamesSettingGroup(axis)) return CheckChoice(option, axis, SettingPathsNear(axis));
+    return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(axis)), JoinHints(DidYouMean(axis, SettingPaths()), WhereSettingsAre()));
+  }
   if (axis.empty() || std::ranges::find(known, axis) != known.end()) return absl::OkStatus();
   const std::vector<std::string> meant = AxesMeant(axis, known);
   return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(axis)),

@@ -1,6 +1,7 @@
 #include "proto/types/settings.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "proto/base/text.h"
 #include "proto/types/field_text.h"
@@ -55,6 +56,15 @@ std::vector<std::string> SettingPathsNear(std::string_view path) {
     if (!group.empty() && one.starts_with(group)) near.push_back(one);
   }
   return near.empty() ? SettingPaths() : near;
+}
+
+bool NamesSettingGroup(std::string_view path) {
+  const size_t dot = path.find('.');
+  return dot != std::string_view::npos && std::ranges::find(kGroups, path.substr(0, dot)) != std::end(kGroups);
+}
+
+std::string WhereSettingsAre() {
+  return Text("settings begin with ", Join({std::begin(kGroups), std::end(kGroups)}, "., "), ".; 'longreach list fields' shows all of them");
 }
 
 std::vector<std::string> AxesMeant(std::string_view word, const std::vector<std::string>& axes) {

@@ -24,6 +24,10 @@ const std::vector<std::string>& SettingPaths();
 bool IsSettingPath(std::string_view path);
 // Those of the group that a wrong path names ("model.layer": all of model); of an unknown group all.
 std::vector<std::string> SettingPathsNear(std::string_view path);
+// The path begins with a group's name, as "model.layer" does.
+bool NamesSettingGroup(std::string_view path);
+// For whoever named no group, in a hint: which there are, and what lists all settings. These would fill a screen.
+std::string WhereSettingsAre();
 // What a word may mean that is none of `axes` and no path: the nearest of these, or the paths whose last word is the nearest ("layers":
 // model.layers). Empty: nothing is near.
 std::vector<std::string> AxesMeant(std::string_view word, const std::vector<std::string>& axes);

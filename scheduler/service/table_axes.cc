@@ -46,7 +46,11 @@ bool IsOfValues(std::string_view axis) { return axis == "length" || catalog::Fin
 
 absl::Status CheckAxis(std::string_view field, const std::string& axis, const std::vector<std::string>& known) {
   if (IsSettingPath(axis) || std::ranges::find(known, axis) != known.end()) return absl::OkStatus();
-  if (axis.find('.') != std::string::npos) return RefuseWord(field, "setting", axis, SettingPathsNear(axis));
+  if (axis.find('.') != std::string::npos) {
+    if (NamesSettingGroup(axis)) return RefuseWord(field, "setting", axis, SettingPathsNear(axis));
+    const std::string closest = ClosestWord(axis, SettingPaths());
+    return absl::InvalidArgumentError(fmt::format("{}: unknown setting '{}'\n  {}{}", field, axis, closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest), WhereSettingsAre()));
+  }
   const std::vector<std::string> meant = AxesMeant(axis, known);
   return absl::InvalidArgumentError(fmt::format("{}: unknown axis '{}'\n  {}known are {}, or a setting by its path, as model.layers", field, axis,
                                                 meant.empty() ? "" : fmt::format("did you mean '{}'? ", Join(meant, "' or '")), Join(known, ", ")));

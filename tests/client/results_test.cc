@@ -417,6 +417,9 @@ TEST_F(ResultsTest, SettingsAreAxesByTheirPaths) {
   EXPECT_EQ(outcome.code, kUsage);
   EXPECT_THAT(outcome.err, HasSubstr("--rows: unknown value 'model.layer'\n  did you mean 'model.layers'? there are: model.attention_scale,"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("training.steps")));
+  EXPECT_EQ(Run({"results", "last", "--rows", "modl.layers"}).err,
+            "error: --rows: unknown value 'modl.layers'\n  did you mean 'model.layers'? settings begin with model., positions., training., evaluation.; 'longreach list fields' shows all of them\n");
+  EXPECT_THAT(Run({"results", "last", "--columns", "x.y.z"}).err, HasSubstr("unknown value 'x.y.z'\n  settings begin with model.,"));
   EXPECT_THAT(Run({"results", "last", "--rows", "sed"}).err, HasSubstr("did you mean 'seed'?"));
 }
 

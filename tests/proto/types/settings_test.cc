@@ -53,6 +53,10 @@ TEST(SettingsTest, AWrongPathIsNearThoseOfItsGroup) {
   EXPECT_THAT(SettingPathsNear("positions.max"), Contains("positions.max_position"));
   EXPECT_THAT(SettingPathsNear("positions.max"), Not(Contains("model.layers")));
   EXPECT_EQ(SettingPathsNear("modle.layers"), SettingPaths());
+  EXPECT_TRUE(NamesSettingGroup("model.layer"));
+  EXPECT_FALSE(NamesSettingGroup("modle.layers"));
+  EXPECT_FALSE(NamesSettingGroup("model"));
+  EXPECT_FALSE(NamesSettingGroup(".layers"));
 }
 
 TEST(SettingsTest, AWordMayMeanAnAxisOrThePathsThatItEnds) {

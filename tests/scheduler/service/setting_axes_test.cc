@@ -173,6 +173,8 @@ TEST_F(SettingAxesTest, UnknownPathsAreRefusedWithThoseOfTheirGroup) {
   const absl::StatusOr<v1::Table> table = Table("model.layer", "task");
   EXPECT_EQ(table.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(table.status().message()), HasSubstr("table.rows: unknown setting 'model.layer'\n  did you mean 'model.layers'? known are model.attention_scale,"));
+  EXPECT_EQ(std::string(Table("modl.layers", "task").status().message()),
+            "table.rows: unknown setting 'modl.layers'\n  did you mean 'model.layers'? settings begin with model., positions., training., evaluation.; 'longreach list fields' shows all of them");
   EXPECT_EQ(Table("training.lengths", "task").status().code(), absl::StatusCode::kInvalidArgument) << "a list";
   EXPECT_EQ(Table("system", "task", {"model.layer=3"}).status().code(), absl::StatusCode::kInvalidArgument);
 }
