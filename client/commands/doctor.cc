@@ -30,10 +30,10 @@ class Doctor final : public Command {
             .summary = "Look whether this installation can do its work, and say what to do where it cannot",
             .details =
                 "Looks at the programs beside this one, what the worker computes with, its data sets (without reading their bytes),\n"
-                "the store of --store or the one that 'longreach run' would take here, a scheduler that is named or answers at the\n"
-                "default place, and its clock, certificates, limits, and the names of variables that begin with LONGREACH_. Changes\n"
-                "nothing, and opens no store. Each check is ok, a warning, failed, or not asked, where it cannot apply. Exit code 1:\n"
-                "something failed.",
+                "the store of --store or the one that 'longreach run' would take here, whether its folder of artifacts is there, a\n"
+                "scheduler that is named or answers at the default place, and its clock, certificates, limits, and the names of\n"
+                "variables that begin with LONGREACH_. Changes nothing, and opens no store. Each check is ok, a warning, failed, or\n"
+                "not asked, where it cannot apply. Exit code 1: something failed.",
             .examples = "longreach doctor\n"
                         "longreach doctor --scheduler scheduler.example.org -o json",
             .more_formats = kAllFormats};

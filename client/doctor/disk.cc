@@ -35,6 +35,13 @@ constexpr KnownFileSystem kKnown[] = {
     {0x01161970, Kind::kNetwork, "gfs2"},    {0x7461636F, Kind::kNetwork, "ocfs2"},
 };
 
+// Of a store's file, as the scheduler calls it (store/artifacts_folder.h): behind a link it lies beside what that names.
+std::filesystem::path ArtifactsBeside(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(file, error);
+  return (error ? file : real).string() + ".artifacts";
+}
+
 bool May(const std::filesystem::path& path, int how) { return ::access(path.c_str(), how) == 0; }
 
 // Whether a file begins as a store does: as an SQLite database of this application (store/migrate.h). Of one with a write-ahead log nothing is known, as its
@@ -110,6 +117,8 @@ StoreSeen LookAtStore(const std::filesystem::path& file, bool named) {
   seen.readable = May(file, R_OK);
   seen.writable = May(file, W_OK);
   seen.may_be_store = !seen.is_file || !seen.readable || BeginsAsStore(file);
+  const bool has_bytes = seen.is_file && std::filesystem::file_size(file, ignored) > 0;
+  seen.lacks_artifacts = has_bytes && !std::filesystem::is_directory(ArtifactsBeside(file), ignored);
   const std::filesystem::path absolute = std::filesystem::absolute(file, ignored);
   seen.folder = LookAtFolder(absolute.empty() ? "." : absolute.parent_path());
   return seen;
@@ -148,6 +157,11 @@ Check JudgeStore(const StoreSeen& store) {
     findings.Add(cannot, fmt::format("there is no {}, and this user may not make one in {}", file, folder), "name a store in a folder of your own with --store FILE");
   } else {
     findings.Add(CheckState::kOk, fmt::format("{} is not there yet; 'longreach run' makes it", file));
+  }
+  if (store.readable && store.may_be_store && store.lacks_artifacts) {
+    findings.Add(CheckState::kWarning, fmt::format("there is no folder {}", ArtifactsBeside(store.file).string()),
+                 "checkpoints, weights and logs lie in it: if it was moved away or its disk is not mounted, bring it back before the store is opened; 'longreach store check' names files that are missing. "
+                 "A copy of a store, as 'longreach store backup' writes, and one whose scheduler has --artifacts, do without");
   }
   // Nothing grows where nothing is written: commands read a copy of such a store.
   if (!store.folder.writable || (store.exists && !store.writable)) return findings.check();

@@ -45,6 +45,7 @@ struct StoreSeen {
   bool readable = false;
   bool writable = false;
   bool may_be_store = true;  // By its first bytes, where they are all in the file; no scheduler opens it.
+  bool lacks_artifacts = false;  // Something is in it, and there is no folder of artifacts beside it, which every scheduler that opens it makes.
   FolderSeen folder;
 };
 StoreSeen LookAtStore(const std::filesystem::path& file, bool named);

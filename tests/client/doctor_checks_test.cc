@@ -323,6 +323,32 @@ TEST(DoctorStoreTest, AFolderThatIsNotThereAndThatThisUserMayNotMakeIsAWarning) 
   EXPECT_THAT(data[0].advice, HasSubstr("LONGREACH_DATA"));
 }
 
+TEST(DoctorStoreTest, AStoreWithoutItsFolderOfArtifactsIsAWarning) {
+  const std::string file = (std::filesystem::temp_directory_path() / ("longreach-doctor-test-" + std::to_string(getpid()) + ".db")).string();
+  const std::string link = file + ".link", folder = file + ".artifacts";
+  std::ofstream(file, std::ios::binary) << std::string("SQLite format 3\0", 16) + std::string(52, 'x') + "LRch and more";
+  std::filesystem::create_symlink(file, link);
+  const Check without = JudgeStore(LookAtStore(file, /*named=*/true));
+  std::filesystem::create_directory(folder);
+  const StoreSeen with = LookAtStore(file, /*named=*/true), by_link = LookAtStore(link, /*named=*/true);
+  std::ofstream(file, std::ios::trunc).close();
+  std::filesystem::remove(folder);
+  const StoreSeen empty = LookAtStore(file, /*named=*/true), absent = LookAtStore(file + ".absent", /*named=*/true);
+  std::filesystem::remove(link);
+  std::filesystem::remove(file);
+
+  EXPECT_NE(without.state, CheckState::kOk);
+  EXPECT_THAT(without.seen, HasSubstr("there is no folder " + std::filesystem::weakly_canonical(folder).string()));
+  EXPECT_THAT(without.advice, HasSubstr("bring it back"));
+  EXPECT_FALSE(with.lacks_artifacts);
+  EXPECT_FALSE(by_link.lacks_artifacts);
+  EXPECT_FALSE(empty.lacks_artifacts) << "it is a store to come";
+  EXPECT_FALSE(absent.lacks_artifacts);
+  StoreSeen usual = UsualStore();
+  usual.lacks_artifacts = true;
+  EXPECT_EQ(JudgeStore(usual).state, CheckState::kWarning);
+}
+
 TEST(DoctorStoreTest, AFileThatIsNoStoreFails) {
   const std::string file = (std::filesystem::temp_directory_path() / ("longreach-doctor-test-" + std::to_string(getpid()) + ".db")).string();
   const auto judged = [&file](const std::string& bytes) {
