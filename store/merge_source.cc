@@ -78,13 +78,20 @@ absl::StatusOr<MergeSource> MergeSource::Hold(const std::filesystem::path& file,
   if (std::filesystem::is_directory(file, error)) {
     return absl::NotFoundError(fmt::format("'{}' is a folder, and no store to merge; name the file of the store in it", file.string()));
   }
-  if (!std::filesystem::is_regular_file(file, error)) {
+  const bool is_file = std::filesystem::is_regular_file(file, error);
+  if (error == std::errc::permission_denied) {
+    return absl::FailedPreconditionError(fmt::format("cannot look at '{}': {}: nothing was merged; merge it as a user who may look into its folder, or name a copy of it", file.string(), error.message()));
+  }
+  if (!is_file) {
     return absl::NotFoundError(fmt::format("there is no store '{}' to merge; name the file of the store to take over", file.string()));
   }
   auto impl = std::make_unique<Impl>();
   impl->file = file;
   std::filesystem::path real = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
   if (const absl::Status database = RefuseWhatIsNoDatabase(real); !database.ok()) {
+    if (absl::IsPermissionDenied(database)) {
+      return absl::FailedPreconditionError(fmt::format("{}: nothing was merged; merge it as a user who may read it, or name a copy of it", std::string(database.message())));
+    }
     return absl::FailedPreconditionError(fmt::format("'{}' is no store: nothing was merged, and it was left as it is; name the file of the store to take over", file.string()));
   }
   LockToWrite to_write = LockToWrite::Take(real);

@@ -97,6 +97,9 @@ class Store final : public Command {
     }
     std::error_code error;
     if (action_ != "merge" || !session.WouldMakeStore() || std::filesystem::is_regular_file(path_, error)) return absl::OkStatus();
+    if (error == std::errc::permission_denied) {
+      return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot look at '{}': {}", Printable(path_), error.message()), "merge it as a user who may look into its folder, or name a copy of it");
+    }
     return Error(absl::StatusCode::kNotFound, fmt::format("there is no store '{}' to merge", Printable(path_)), "name the file of the store to take over");
   }
 

@@ -123,3 +123,19 @@ def test_a_store_that_its_owner_works_on_is_read_as_it_is_now(home, other):
         assert looked.out == run_cli(home, "jobs", name, "-o", "csv", scheduler=scheduler).out
 
     assert not list(other.temporary.iterdir())
+
+
+@pytest.mark.parametrize("whole_folder", [False, True], ids=["the-file", "its-folder"])
+def test_a_store_that_one_may_not_even_read_is_not_said_to_be_none(home, other, whole_folder):
+    folder = home.path / "private"
+    folder.mkdir()
+    assert run_cli(home, "submit", "noop", "--set", "seed=0", "--store", folder / "store.db").code == 0
+    (folder / "store.db").chmod(0o600)
+    folder.chmod(0o700 if whole_folder else 0o755)
+    own = other.temporary / "own.db"
+
+    merged = other.run_cli("store", "merge", folder / "store.db", "--store", own)
+
+    assert merged.code == 1 and "store.db': Permission denied" in merged.err, merged
+    assert f"merge it as a user who may {'look into its folder' if whole_folder else 'read it'}, or name a copy of it" in merged.err, merged
+    assert "no store" not in merged.err and not own.exists(), merged
