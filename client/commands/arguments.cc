@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "client/commands/paired_values.h"
 #include "client/commands/words_elsewhere.h"
 #include "client/errors.h"
 #include "client/output/text.h"
@@ -103,9 +104,23 @@ absl::Status CheckAxes(std::string_view option, const std::string& axes, const s
   return absl::OkStatus();
 }
 
-absl::Status CheckAxisWords(std::string_view option, const std::vector<std::string>& axes, const std::vector<std::string>& known) {
-  for (const std::string& axis : axes) RETURN_IF_ERROR(CheckChoice(option, axis, known));
-  if (std::set(axes.begin(), axes.end()).size() != axes.size()) return UsageError(fmt::format("{} names an axis twice", option));
+void AddByOption(CLI::App& app, std::vector<std::string>& by, std::string_view without) {
+  app.add_option("--by", by, fmt::format("Axes with a row for each of their values: {} [{}]", Join({kPairAxes.begin(), kPairAxes.end()}, ", "), without))
+      ->type_name("AXIS,...")
+      ->delimiter(',')
+      ->transform([](const std::string& word) { return std::string(Trim(word)); });
+}
+
+absl::Status CheckBy(const std::vector<std::string>& by) {
+  const std::vector<std::string> known(kPairAxes.begin(), kPairAxes.end());
+  for (const std::string& axis : by) {
+    if (IsSettingPath(axis)) {
+      return UsageError(fmt::format("--by: '{}' is a setting, and rows are of axes alone", axis),
+                        fmt::format("there are: {}; where systems differ in that setting, 'system' has a row for each of them", Join(known, ", ")));
+    }
+    RETURN_IF_ERROR(CheckChoice("--by", axis, known));
+  }
+  if (std::set(by.begin(), by.end()).size() != by.size()) return UsageError("--by names an axis twice");
   return absl::OkStatus();
 }
 

@@ -40,8 +40,10 @@ absl::Status CheckChoice(std::string_view option, const std::string& value, cons
 absl::Status CheckAxis(std::string_view option, const std::string& axis, const std::vector<std::string>& known);
 // The same of several with ',' between them. INVALID_ARGUMENT: one is there twice.
 absl::Status CheckAxes(std::string_view option, const std::string& axes, const std::vector<std::string>& known);
-// Of axes that are one word each, as CLI11 splits them.
-absl::Status CheckAxisWords(std::string_view option, const std::vector<std::string>& axes, const std::vector<std::string>& known);
+// --by AXIS,... of commands whose rows are values of kPairAxes. `without`: what the rows are where it is not given.
+void AddByOption(CLI::App& app, std::vector<std::string>& by, std::string_view without);
+// INVALID_ARGUMENT: one is none of these axes, or is there twice.
+absl::Status CheckBy(const std::vector<std::string>& by);
 // --metric and --aggregate of commands that show a table's values. `by_step`: an axis of it is the steps of training, which losses of training alone have.
 absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate, bool by_step = false);
 

@@ -48,7 +48,7 @@ absl::StatusOr<Between> Between::Parse(const std::string& text) {
   const size_t equals = text.find('=');
   const std::string axis = text.substr(0, equals);
   std::vector<std::string> values = equals == std::string::npos ? std::vector<std::string>() : Split(text.substr(equals + 1), ',');
-  for (std::string& value : values) value = ValueOfJobs(axis, value);
+  for (std::string& value : values) value = ValueOfJobs(axis, std::string(Trim(value)));
   const bool is_axis = IsPairAxis(axis) || IsSettingPath(axis);
   if (is_axis && equals == std::string::npos) return Between(axis, {});
   if (!is_axis || values.size() != 2 || values[0] == values[1]) {

@@ -65,9 +65,7 @@ class Compare final : public Command {
     app.add_option("--between", asked_.between, "Compare jobs of FIRST: two values of an axis (encoding=rope,alibi) or of a setting (model.layers=1,2), of one that has two its name alone, or plain and randomized positions of each encoding: randomized")
         ->type_name("AXIS=A,B")
         ->check(WhyNoText);
-    app.add_option("--by", asked_.by, fmt::format("Axes with a row for each of their values: {} [task,encoding, and system where there are several]", Join(AxisNames(), ", ")))
-        ->type_name("AXIS,...")
-        ->delimiter(',');
+    AddByOption(app, asked_.by, "task,encoding, and system where there are several");
     app.add_option("--metric", asked_.metric, "A metric ('longreach list metrics') [the main one of the first sweep's experiment kind]")->type_name("METRIC");
     app.add_option("--length", asked_.length, "Test length; 0: over all lengths [0]")->type_name("N")->check(CheckCount);
     app.add_option("--slice", asked_.slice, "What length does not name (depth=3)")->type_name("SLICE")->check(WhyNoText);
@@ -97,10 +95,8 @@ class Compare final : public Command {
   }
 
  private:
-  static std::vector<std::string> AxisNames() { return {kPairAxes.begin(), kPairAxes.end()}; }
-
   absl::Status CheckOptions() const {
-    RETURN_IF_ERROR(CheckAxisWords("--by", asked_.by, AxisNames()));
+    RETURN_IF_ERROR(CheckBy(asked_.by));
     RETURN_IF_ERROR(CheckMeasure(asked_.metric, ""));
     const Only only(asked_.only);
     if (asked_.length > 0 && asked_.IsOverChosenLengths()) {

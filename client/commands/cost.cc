@@ -64,13 +64,11 @@ class Cost final : public Command {
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_, {.required = false});
-    app.add_option("--by", by_, fmt::format("Axes with a row for each of their values: {} [none: a row for each kind of device]", Join({kPairAxes.begin(), kPairAxes.end()}, ", ")))
-        ->type_name("AXIS,...")
-        ->delimiter(',');
+    AddByOption(app, by_, "none: a row for each kind of device");
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    RETURN_IF_ERROR(CheckAxisWords("--by", by_, {kPairAxes.begin(), kPairAxes.end()}));
+    RETURN_IF_ERROR(CheckBy(by_));
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
     ASSIGN_OR_RETURN(const v1::GetInfoResponse info, connection->Call(&Connection::Stub::GetInfo, v1::GetInfoRequest()));

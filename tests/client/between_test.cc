@@ -41,6 +41,7 @@ TEST(BetweenTest, TwoValuesOfAnAxisAreTheSides) {
 
 TEST(BetweenTest, NumbersAreWhatTheyStandFor) {
   EXPECT_EQ(Taken("learning_rate=0.0003,1e-3", JobWith("rope", 0, 3e-4)).first, 0);
+  EXPECT_EQ(Taken("learning_rate=0.0003, 1e-3 ", JobWith("rope", 0, 1e-3)).first, 1) << "as lists are written in sweep files";
   EXPECT_EQ(Taken("learning_rate=0.0003,1e-3", JobWith("rope", 0, 1e-3)).first, 1);
   EXPECT_EQ(Taken("seed=1,0", JobWith("rope", 0)), (std::pair<int, PairKey>{1, KeyOf(JobWith("rope", 0))}));
 }

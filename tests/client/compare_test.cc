@@ -116,6 +116,7 @@ TEST_F(CompareTest, AnIntervalOfOneSeedIsSaidToBeOfTasks) {
   AddPairs("even_pairs", 0.25, {0.25, 0.5});  // The first of these is there already.
   EXPECT_THAT(Compared().err, Not(HasSubstr("one seed")));
   EXPECT_THAT(Compared({"--by", "seed"}).err, HasSubstr(told)) << "each row";
+  EXPECT_EQ(Compared({"--by", "task, seed"}).out, Compared({"--by", "task,seed"}).out) << "as --only and --rows take blanks";
 }
 
 TEST_F(CompareTest, WhereSeedsOfOneSweepAreComparedAnIntervalIsNotSaidToBeOfOneSeed) {

@@ -163,6 +163,16 @@ TEST_F(CostTest, AxesThatAreNoneAreRefused) {
   EXPECT_EQ(unknown.code, kUsage);
   EXPECT_THAT(unknown.err, HasSubstr("--by: unknown value 'lenght'"));
   EXPECT_THAT(Run({"cost", "last", "--by", "seed,seed"}).err, HasSubstr("--by names an axis twice"));
+  EXPECT_THAT(Run({"cost", "last", "--by", "seed, seed"}).err, HasSubstr("--by names an axis twice"));
+  EXPECT_THAT(Run({"cost", "last", "--by", "seed, "}).err, HasSubstr("--by: is empty"));
+  EXPECT_EQ(Run({"cost", "last", "--by", "model.layers"}).err,
+            "error: --by: 'model.layers' is a setting, and rows are of axes alone\n"
+            "  there are: system, task, encoding, learning_rate, seed; where systems differ in that setting, 'system' has a row for each of them\n");
+}
+
+TEST_F(CostTest, AxesMayHaveBlanksAroundThem) {
+  EXPECT_EQ(Run({"cost", "last", "--by", "encoding, seed", "-o", "csv"}).out, Run({"cost", "last", "--by", "encoding,seed", "-o", "csv"}).out);
+  EXPECT_EQ(Run({"cost", "last", "--by", " encoding , seed"}).code, kDone);
 }
 
 }  // namespace
