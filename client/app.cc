@@ -15,6 +15,7 @@
 #include "proto/base/build_info.h"
 #include "proto/base/parse_errors.h"
 #include "proto/base/text.h"
+#include "proto/manual/help_text.h"
 
 namespace longreach::client {
 namespace {
@@ -208,6 +209,13 @@ std::string Footer(const CommandInfo& info) {
   return footer;
 }
 
+// Where it is for people; the reference is made of it as it is.
+int HelpWidthOf(const Environment& environment) {
+  if (!environment.out_is_terminal) return 0;
+  const int width = environment.out_width();
+  return width > 0 ? width : kUsualHelpWidth;
+}
+
 // A format from the environment or the config file is a wish; one on the command line is an order.
 absl::Status CheckFormat(const CommandInfo& info, const CLI::App& app, Settings& settings) {
   const bool admitted = settings.format == Format::kTable || settings.format == Format::kJson ||
@@ -232,7 +240,7 @@ absl::StatusOr<int> RunCommand(AppTree& tree, const Environment& environment, bo
     json = session.json();
     return entry.command->Run(session);
   }
-  *environment.err << tree.root.help();
+  *environment.err << HelpText(tree.root, environment.err_is_terminal ? environment.width() : 0);
   return kUsage;
 }
 
@@ -334,7 +342,8 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
                                       arguments.rend());  // CLI11 takes words from the back.
     tree->root.parse(std::move(reversed));
   } catch (const CLI::CallForHelp& e) {
-    return Written(tree->root.exit(e, *environment.out, *environment.err), json, environment);
+    *environment.out << HelpText(tree->root, HelpWidthOf(environment));
+    return Written(e.get_exit_code(), json, environment);
   } catch (const CLI::CallForVersion& e) {
     return Written(tree->root.exit(e, *environment.out, *environment.err), json, environment);
   } catch (const CLI::ParseError& e) {

@@ -25,6 +25,7 @@
 #include "proto/base/parse_errors.h"
 #include "proto/base/text.h"
 #include "proto/base/utf8.h"
+#include "proto/manual/help_text.h"
 #include "proto/manual/man_page.h"
 #include "scheduler/service/access/refusals.h"
 #include "scheduler/service/listen.h"
@@ -210,7 +211,7 @@ std::optional<int> ReadCommandLine(int argc, char** argv, CommandLine& line) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) return ExitWithHelp(app, error);
     return FailUsage(WordsOfParser(error.what()));
   }
   // A scheduler that a parent keeps for itself asks nobody for credentials that its parent does not know of, and a program hears of it only where it is told to.

@@ -7,6 +7,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/parse_errors.h"
+#include "proto/manual/help_text.h"
 #include "proto/manual/man_page.h"
 #include "worker/agent/child.h"
 #include "worker/bench_command.h"
@@ -51,7 +52,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) return longreach::ExitWithHelp(app, error);
     const CLI::App* command = &app;
     std::string path = app.get_name();
     while (!command->get_subcommands().empty()) {

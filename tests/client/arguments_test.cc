@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "client/absolute_path.h"
+#include "proto/base/text.h"
 #include "tests/client/support.h"
 
 namespace longreach::client {
@@ -58,6 +60,30 @@ TEST_F(ArgumentsTest, TimesMayHaveAUnit) {
               HasSubstr("--checkpoint-every-s: '5 weeks' is not a duration: write seconds, or a number with s, min, h or d behind it"));
   EXPECT_THAT(refused({"wait", "--timeout", "5 weeks"}),
               HasSubstr("--timeout: '5 weeks' is not a duration\n  write seconds, or a number with s, min, h or d behind it: 90, 15min, 2h"));
+}
+
+TEST(AnswerTest, HelpKeepsToTheTerminal) {
+  const auto help = [](bool is_terminal, int width) {
+    std::ostringstream out, err;
+    Environment environment;
+    environment.out = &out;
+    environment.err = &err;
+    environment.out_is_terminal = is_terminal;
+    environment.out_width = [width] { return width; };
+    environment.variable = [](const char*) { return std::string(); };
+    EXPECT_EQ(RunClient({"run", "--help"}, environment), kDone) << err.str();
+    return out.str();
+  };
+  const auto widest = [](const std::string& text) {
+    size_t most = 0;
+    for (const std::string& line : Split(text, '\n')) most = std::max(most, line.starts_with("  longreach ") ? 0 : line.size());
+    return most;
+  };
+  EXPECT_GT(widest(help(false, 0)), 120U) << "a program has lines whole";
+  EXPECT_LE(widest(help(true, 60)), 60U);
+  EXPECT_GT(widest(help(true, 60)), 50U);
+  EXPECT_LE(widest(help(true, 0)), 80U) << "it does not say";
+  EXPECT_EQ(help(true, 1000), help(false, 0));
 }
 
 TEST(AnswerTest, HelpThatCannotBeWrittenIsNoSuccess) {
