@@ -25,6 +25,10 @@ Environment ProcessEnvironment() {
     const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
     return is_known && size.ws_col > 0 ? static_cast<int>(size.ws_col) : usual();
   };
+  environment.out_width = [] {
+    winsize size{};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? static_cast<int>(size.ws_col) : 0;
+  };
   environment.variable = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);

@@ -169,7 +169,7 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
 
 void Session::Print(const Grid& grid, std::string_view json_key) {
   switch (settings_.format) {
-    case Format::kTable: out() << GridAsTable(grid, settings_.color_out); break;
+    case Format::kTable: out() << GridAsTable(grid, settings_.color_out, environment_.out_width()); break;
     case Format::kCsv: out() << GridAsCsv(grid); break;
     case Format::kJson: out() << JsonDocument({{std::string(json_key), GridAsJson(grid)}}); break;
     case Format::kMarkdown: out() << GridAsMarkdown(grid); break;

@@ -115,7 +115,7 @@ void PrintLosses(const v1::GetJobResponse& response, std::ostream& out) {
   if (const std::string curve = Sparkline(losses, kCurveWidth); !curve.empty()) out << "    " << curve << "\n";
 }
 
-void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
+void PrintJob(const v1::GetJobResponse& response, int width, std::ostream& out) {
   const v1::Job& job = response.job();
   out << fmt::format("job {}\n", Printable(job.id()));
   if (!job.systems().empty()) out << fmt::format("  system {}\n", Printable(SystemsText(job)));
@@ -140,7 +140,7 @@ void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
   }
 
   for (const Grid& grid : {AttemptsOf(response), MeasurementsOf(response), ArtifactsOf(response)}) {
-    if (!grid.rows.empty()) out << "\n" << GridAsTable(grid, false);
+    if (!grid.rows.empty()) out << "\n" << GridAsTable(grid, false, width);
   }
 }
 
@@ -180,7 +180,7 @@ class JobCommand final : public Command {
     } else if (session.settings().quiet) {
       session.out() << response.job().id() << "\n";
     } else {
-      PrintJob(response, session.out());
+      PrintJob(response, session.environment().out_width(), session.out());
       if (response.job().state() == "failed") PrintFailure(session, *connection, response.job());
     }
     return kDone;

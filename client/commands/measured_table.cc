@@ -64,6 +64,7 @@ absl::StatusOr<v1::Table> FetchMeasuredTable(Session& session, Connection& conne
 void PrintMeasuredTable(Session& session, PartsOutput& output, const v1::Sweep& sweep, const v1::Table& measured, const v1::TableSpec& table, ResultsStyle style) {
   output.Begin(sweep.name());
   style.color = session.settings().color_out;
+  style.width = session.environment().out_width();
   style.sweep = output.several() ? sweep.name() : "";
   style.header = output.TakeFirst();
   session.out() << RenderResults(measured, table, session.settings().format, style);

@@ -300,7 +300,7 @@ class Verify final : public Command {
     Grid grid = GridOf({one}, /*with_job=*/false);
     const size_t rows = grid.rows.size();
     grid.rows.resize(std::min(rows, kMostShown));
-    if (rows > 0) out << "\n" << GridAsTable(grid, session.settings().color_out);
+    if (rows > 0) out << "\n" << GridAsTable(grid, session.settings().color_out, session.environment().out_width());
     if (rows > kMostShown) out << fmt::format("and {} more; -o csv and -o json have all\n", Thousands(static_cast<int64_t>(rows - kMostShown)));
     out.flush();
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "client/output/column_blocks.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
@@ -17,6 +18,43 @@ std::string Shown(const GridCell& cell) { return Printable(cell.shown.empty() ? 
 
 // Of its last line: a line feed is no blank.
 void TrimEnd(std::string& text) { text.erase(text.find_last_not_of(' ') + 1); }
+
+// The last column of a table, of texts, stands beside the others as long as it has so much room. Below that it comes in a block of its own, in lines that
+// are no shorter than the other number.
+constexpr int kLeastText = 24, kLeastLine = 12;
+
+// A line of a table without its end. Straight behind what is there: a large sweep's table has hundreds of thousands of lines.
+template <typename TextOf>
+void AddCells(const Grid& grid, const std::vector<size_t>& columns, const std::vector<int>& widths, const TextOf& text_of, std::string& out) {
+  for (const size_t c : columns) {
+    if (c != columns.front()) out += "  ";
+    const std::string text = text_of(c);
+    const auto missing = static_cast<size_t>(std::max(widths[c] - DisplayWidth(text), 0));
+    if (grid.columns[c].is_number) out.append(missing, ' ');
+    out += text;
+    if (!grid.columns[c].is_number) out.append(missing, ' ');
+  }
+  TrimEnd(out);
+}
+
+// These columns of all rows below their header.
+void AddColumns(const Grid& grid, const std::vector<size_t>& columns, const std::vector<int>& widths, int width, bool bold_header, std::string& out) {
+  const size_t last = columns.empty() ? 0 : columns.back();
+  int before = 0;
+  for (const size_t c : columns) before += c == last ? 0 : widths[c] + 2;
+  const bool wraps = width > 0 && !columns.empty() && !grid.columns[last].is_number && before + widths[last] > width;
+  const int room = std::max(width - before, kLeastLine);
+  if (bold_header) out += "\x1b[1m";
+  AddCells(grid, columns, widths, [&](size_t c) { return grid.columns[c].label; }, out);
+  out += bold_header ? "\x1b[0m\n" : "\n";
+  for (const auto& row : grid.rows) {
+    std::vector<std::string> lines;
+    if (wraps) lines = WrapWords(Shown(row[last]), room);
+    AddCells(grid, columns, widths, [&](size_t c) { return c != last || lines.empty() ? Shown(row[c]) : lines.front(); }, out);
+    out += '\n';
+    for (size_t l = 1; l < lines.size(); ++l) out += PadRight("", before) + lines[l] + "\n";
+  }
+}
 
 }  // namespace
 
@@ -44,31 +82,22 @@ GridCell BoolCell(bool value) {
 }
 GridCell MissingCell() { return {.value = "null", .shown = "-", .is_raw = true}; }
 
-std::string GridAsTable(const Grid& grid, bool bold_header) {
+std::string GridAsTable(const Grid& grid, bool bold_header, int width) {
   std::vector<int> widths;
   for (const GridColumn& column : grid.columns) widths.push_back(DisplayWidth(column.label));
   for (const auto& row : grid.rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(Shown(row[i])));
   }
-  // Straight behind what is there: a large sweep's table has hundreds of thousands of lines.
-  const auto add_line = [&](std::string& out, const auto& text_of) {
-    for (size_t i = 0; i < grid.columns.size(); ++i) {
-      if (i > 0) out += "  ";
-      const std::string text = text_of(i);
-      const auto missing = static_cast<size_t>(std::max(widths[i] - DisplayWidth(text), 0));
-      if (grid.columns[i].is_number) out.append(missing, ' ');
-      out += text;
-      if (!grid.columns[i].is_number) out.append(missing, ' ');
-    }
-    TrimEnd(out);
-  };
+  const int left = widths.empty() ? 0 : widths.front();
+  std::vector<int> needed(widths.empty() ? widths.begin() : widths.begin() + 1, widths.end());
+  if (!needed.empty() && !grid.columns.back().is_number) needed.back() = std::min(needed.back(), kLeastText);
   std::string out;
-  if (bold_header) out += "\x1b[1m";
-  add_line(out, [&](size_t i) { return grid.columns[i].label; });
-  out += bold_header ? "\x1b[0m\n" : "\n";
-  for (const auto& row : grid.rows) {
-    add_line(out, [&](size_t i) { return Shown(row[i]); });
-    out += '\n';
+  for (const ColumnBlock& block : ColumnBlocks(left, needed, width)) {
+    std::vector<size_t> columns;
+    if (!widths.empty()) columns.push_back(0);
+    for (size_t c = block.begin; c < block.end; ++c) columns.push_back(c + 1);
+    if (!out.empty()) out += '\n';
+    AddColumns(grid, columns, widths, width, bold_header, out);
   }
   return out;
 }

@@ -40,8 +40,9 @@ struct Grid {
   std::vector<std::vector<GridCell>> rows;
 };
 
-// Aligned columns, two blanks between them.
-std::string GridAsTable(const Grid& grid, bool bold_header);
+// Aligned columns, two blanks between them. In lines of `width`, where that is not 0: of a table that is wider a text at the right end is broken
+// into lines, and what has no room even so comes in blocks of columns below each other, each with the first column, which says what row it is.
+std::string GridAsTable(const Grid& grid, bool bold_header, int width = 0);
 
 // RFC 4180 with line feeds; texts that a spreadsheet would take for a formula begin with an apostrophe, and control
 // characters are written as \xNN. Without the header, rows that follow others.

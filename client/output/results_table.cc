@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "client/output/column_blocks.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
@@ -18,6 +19,9 @@ namespace {
 using v1::Table;
 using v1::TableAxisEntry;
 using v1::TableCell;
+
+// On a narrow terminal labels of rows are broken into lines that are no shorter than this.
+constexpr int kLeastLabel = 12;
 
 // A header is broken into lines no longer than this where it has blanks: eight columns fit beside the tasks.
 constexpr int kHeaderWidth = 10;
@@ -166,22 +170,34 @@ struct Layout {
   int label_width = 0;
   int spread_width = 0;
   std::vector<std::vector<std::string>> headers = {};  // The lines of each column's.
-  size_t header_lines = 0;
   std::vector<int> widths = {};  // Of each column.
 
   int Left() const { return (group_width > 0 ? group_width + 2 : 0) + label_width; }
 };
 
+// As it stands before its row.
+std::string MarkedLabel(const TableAxisEntry& row) { return Label(row) + (IsMarked(row) ? "†" : ""); }
+
+// What the widest column leaves of the terminal to labels, but not less than their longest word has.
+int LabelRoom(const Table& table, const Layout& layout, int width) {
+  int room = width - (layout.Left() - layout.label_width);
+  if (!layout.widths.empty()) room -= 2 + *std::ranges::max_element(layout.widths);
+  room = std::max(room, kLeastLabel);
+  for (const TableAxisEntry& row : table.rows()) {
+    for (const std::string& word : Split(MarkedLabel(row), ' ')) room = std::max(room, DisplayWidth(word));
+  }
+  return room;
+}
+
 Layout LayoutOf(const Table& table, const ResultsStyle& style) {
   Layout layout;
   for (const TableAxisEntry& row : table.rows()) {
     layout.group_width = std::max(layout.group_width, DisplayWidth(Printable(row.group())));
-    layout.label_width = std::max(layout.label_width, DisplayWidth(Label(row)) + (IsMarked(row) ? 1 : 0));
+    layout.label_width = std::max(layout.label_width, DisplayWidth(MarkedLabel(row)));
   }
   layout.spread_width = style.spread ? SpreadWidth(table) : 0;
   for (int c = 0; c < table.columns_size(); ++c) {
     const std::vector<std::string>& header = layout.headers.emplace_back(WrapHeader(Label(table.columns(c))));
-    layout.header_lines = std::max(layout.header_lines, header.size());
     int width = 0;
     // Headers end above the last digit: one column before the mark's.
     for (const std::string& line : header) width = std::max(width, DisplayWidth(line) + 1);
@@ -190,6 +206,7 @@ Layout LayoutOf(const Table& table, const ResultsStyle& style) {
     }
     layout.widths.push_back(width);
   }
+  if (style.width > 0) layout.label_width = std::min(layout.label_width, LabelRoom(table, layout, style.width));
   return layout;
 }
 
@@ -198,13 +215,33 @@ void AddLine(std::string line, std::string& out) {
   out += line + "\n";
 }
 
-void AddHeader(const Layout& layout, bool color, std::string& out) {
-  for (size_t l = 0; l < layout.header_lines; ++l) {
+// Prose around a table.
+void AddText(const std::string& text, int width, std::string& out) {
+  out += (width > 0 && DisplayWidth(text) > width ? Join(WrapWords(text, width), "\n") : text) + "\n";
+}
+
+// What the marks mean, each with its mark on one line.
+void AddLegend(const std::vector<std::string>& legend, int width, std::string& out) {
+  std::string line;
+  for (const std::string& part : legend) {
+    if (width > 0 && !line.empty() && DisplayWidth(line) + 2 + DisplayWidth(part) >= width) {
+      out += line + ";\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : "; ") + part;
+  }
+  if (!line.empty()) AddText(line, width, out);
+}
+
+void AddHeader(const Layout& layout, const ColumnBlock& block, bool color, std::string& out) {
+  size_t lines = 0;
+  for (size_t c = block.begin; c < block.end; ++c) lines = std::max(lines, layout.headers[c].size());
+  for (size_t l = 0; l < lines; ++l) {
     std::string line = PadRight("", layout.Left());
-    for (size_t c = 0; c < layout.headers.size(); ++c) {
+    for (size_t c = block.begin; c < block.end; ++c) {
       const std::vector<std::string>& header = layout.headers[c];
       // Short headers stand at the bottom.
-      const size_t blank = layout.header_lines - header.size();
+      const size_t blank = lines - header.size();
       line += "  " + PadLeft((l < blank ? "" : header[l - blank]) + " ", layout.widths[c]);
     }
     if (color) line = "\x1b[1m" + line + "\x1b[0m";
@@ -212,32 +249,40 @@ void AddHeader(const Layout& layout, bool color, std::string& out) {
   }
 }
 
-void AddRow(const Table& table, int r, const Layout& layout, const ResultsStyle& style, std::string& out) {
+void AddRow(const Table& table, int r, const Layout& layout, const ColumnBlock& block, const ResultsStyle& style, std::string& out) {
   const TableAxisEntry& row = table.rows(r);
   const bool new_group = r == 0 || table.rows(r - 1).group() != row.group();
   if (r > 0 && new_group) out += "\n";
   std::string line;
   if (layout.group_width > 0) line += PadRight(new_group ? Printable(row.group()) : "", layout.group_width + 2);
-  line += PadRight(Label(row) + (IsMarked(row) ? "†" : ""), layout.label_width);
-  for (int c = 0; c < table.columns_size(); ++c) {
+  const std::string label = MarkedLabel(row);
+  std::vector<std::string> labels = {label};
+  if (DisplayWidth(label) > layout.label_width) labels = WrapWords(label, layout.label_width);
+  if (labels.empty()) labels = {""};  // Of blanks alone.
+  line += PadRight(labels.front(), layout.label_width);
+  for (int c = static_cast<int>(block.begin); c < static_cast<int>(block.end); ++c) {
     const std::string text = PadLeft(CellText(table, r, c, layout.spread_width, style.published), layout.widths[static_cast<size_t>(c)]);
     line += "  " + (style.color && CellAt(table, r, c).best() ? "\x1b[1m" + text + "\x1b[0m" : text);
   }
   AddLine(line, out);
+  for (size_t l = 1; l < labels.size(); ++l) AddLine(PadRight("", layout.Left() - layout.label_width) + labels[l], out);
 }
 
 std::string AsTable(const Table& table, const ResultsStyle& style) {
   const Layout layout = LayoutOf(table, style);
   std::string out;
-  if (!table.title().empty()) out += Printable(table.title()) + "\n\n";
-  AddHeader(layout, style.color, out);
-  for (int r = 0; r < table.rows_size(); ++r) AddRow(table, r, layout, style, out);
-  out += "\n";
-  if (const std::vector<std::string> legend = Legend(table, style, {}); !legend.empty()) {
-    out += Join(legend, "; ") + "\n";
+  if (!table.title().empty()) {
+    AddText(Printable(table.title()), style.width, out);
+    out += "\n";
   }
-  if (const std::string gain = GainLine(table); !gain.empty()) out += gain + "\n";
-  for (const std::string& note : table.notes()) out += "note: " + Printable(note) + "\n";
+  for (const ColumnBlock& block : ColumnBlocks(layout.Left(), layout.widths, style.width)) {
+    AddHeader(layout, block, style.color, out);
+    for (int r = 0; r < table.rows_size(); ++r) AddRow(table, r, layout, block, style, out);
+    out += "\n";
+  }
+  AddLegend(Legend(table, style, {}), style.width, out);
+  if (const std::string gain = GainLine(table); !gain.empty()) AddText(gain, style.width, out);
+  for (const std::string& note : table.notes()) AddText("note: " + Printable(note), style.width, out);
   return out;
 }
 

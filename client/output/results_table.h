@@ -16,6 +16,9 @@ struct ResultsStyle {
   bool spread = false;
   // Bold the best of each row and the header (terminals only).
   bool color = false;
+  // As text: columns of the terminal, which a table that is wider keeps to in blocks of its columns, below each other; 0: it is printed as wide as
+  // it is.
+  int width = 0;
   // In CSV, of one of several sweeps: a first column of its name, and columns that all tables have. Empty: it is the only one.
   std::string sweep = {};
   // In CSV: with a line of column names, as of the first of several sweeps.

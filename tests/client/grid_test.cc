@@ -1,10 +1,16 @@
 #include "client/output/grid.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/output/column_blocks.h"
 
 namespace longreach::client {
 namespace {
@@ -31,6 +37,61 @@ TEST(GridTest, NoLineOfATableEndsWithBlanks) {
   const std::string rows = "表\n\nx   \\x1b    y\n";
   EXPECT_EQ(GridAsTable(grid, false), "A   LONGER  ÜBER\n" + rows);
   EXPECT_EQ(GridAsTable(grid, true), "\x1b[1mA   LONGER  ÜBER\x1b[0m\n" + rows);
+}
+
+TEST(GridTest, ATableThatIsWiderThanItsTerminalComesInBlocksOfColumns) {
+  EXPECT_EQ(GridAsTable(ExampleGrid(), false, 21), GridAsTable(ExampleGrid(), false)) << "it fits";
+  const std::string blocks =
+      "NAME   VALUE\n"
+      "rope     0.5\n"
+      "a_b|c   1234\n"
+      "\n"
+      "NAME   NOTE\n"
+      "rope   a,b \"c\"\n"
+      "a_b|c  -\n";
+  EXPECT_EQ(GridAsTable(ExampleGrid(), false, 20), blocks);
+  EXPECT_EQ(GridAsTable(ExampleGrid(), false, 14), blocks);
+  EXPECT_THAT(GridAsTable(ExampleGrid(), true, 20), ::testing::HasSubstr("\n\n\x1b[1mNAME   NOTE\x1b[0m\n"));
+  EXPECT_EQ(GridAsTable(Grid(), false, 20), GridAsTable(Grid(), false));
+}
+
+TEST(GridTest, ATextAtTheRightEndOfANarrowTableIsBrokenIntoLines) {
+  Grid grid;
+  grid.columns = {{"name", "CHECK"}, {"seen", "SEEN"}};
+  grid.rows = {{TextCell("disk"), TextCell("there is no folder here at all, and none beside it either")}, {TextCell("cpu"), TextCell("")}, {TextCell("gpu"), TextCell("none")}};
+  EXPECT_EQ(GridAsTable(grid, false, 40),
+            "CHECK  SEEN\n"
+            "disk   there is no folder here at all,\n"
+            "       and none beside it either\n"
+            "cpu\n"
+            "gpu    none\n");
+  grid.columns.push_back({"count", "COUNT", true});
+  for (std::vector<GridCell>& row : grid.rows) row.push_back(NumberCell(12));
+  EXPECT_EQ(GridAsTable(grid, false, 40),
+            "CHECK  SEEN\n"
+            "disk   there is no folder here at all,\n"
+            "       and none beside it either\n"
+            "cpu\n"
+            "gpu    none\n"
+            "\n"
+            "CHECK  COUNT\n"
+            "disk      12\n"
+            "cpu       12\n"
+            "gpu       12\n") << "in a block of its own, too";
+}
+
+TEST(GridTest, ColumnsThatAreTooWideByThemselvesHaveABlockEach) {
+  const auto blocks = [](const std::vector<int>& widths, int width) {
+    std::vector<std::pair<size_t, size_t>> found;
+    for (const ColumnBlock& block : ColumnBlocks(5, widths, width)) found.emplace_back(block.begin, block.end);
+    return found;
+  };
+  using Blocks = std::vector<std::pair<size_t, size_t>>;
+  EXPECT_EQ(blocks({3, 3, 3}, 0), (Blocks{{0, 3}}));
+  EXPECT_EQ(blocks({3, 3, 3}, 15), (Blocks{{0, 2}, {2, 3}}));
+  EXPECT_EQ(blocks({3, 30, 3}, 15), (Blocks{{0, 1}, {1, 2}, {2, 3}}));
+  EXPECT_EQ(blocks({30, 30}, 3), (Blocks{{0, 1}, {1, 2}}));
+  EXPECT_EQ(blocks({}, 3), (Blocks{{0, 0}}));
 }
 
 TEST(GridTest, CsvQuotesWhateverStandsBehindPlainText) {

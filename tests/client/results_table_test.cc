@@ -9,6 +9,8 @@
 #include <string>
 
 #include "client/output/bits.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
 
 namespace longreach::client {
 namespace {
@@ -92,6 +94,45 @@ TEST(ResultsTableTest, PrintsThePapersShape) {
       "* best of its row; † permutation-invariant; - not measured\n"
       "mean gain of randomized over plain: +9.4 points (2 pairs, standard error 1.3); published: +7.1 from its cells, +7.4 stated\n"
       "note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
+}
+
+// Without what is said of gains and notes.
+v1::Table WithoutProse(v1::Table table) {
+  table.clear_notes();
+  table.clear_gain();
+  table.clear_published_gain_of_cells();
+  table.clear_published_gain_stated();
+  return table;
+}
+
+TEST(ResultsTableTest, ATableThatIsWiderThanItsTerminalComesInBlocksOfColumns) {
+  EXPECT_EQ(RenderResults(Example(), Spec(), Format::kTable, {.width = 200}), RenderResults(Example(), Spec(), Format::kTable, {})) << "it fits";
+  EXPECT_EQ(
+      RenderResults(WithoutProse(Example()), Spec(), Format::kTable, {.width = 40}),
+      "Table B.1: accuracy (%)\n"
+      "\n"
+      "                     Log KERPLE\n"
+      "R    Even Pairs            81.2\n"
+      "     Parity Check†         55.2\n"
+      "\n"
+      "DCF  Reverse String           -\n"
+      "\n"
+      "                       Log KERPLE\n"
+      "                     (randomized)\n"
+      "R    Even Pairs             100.0*\n"
+      "     Parity Check†           55.4*\n"
+      "\n"
+      "DCF  Reverse String             -\n"
+      "\n"
+      "* best of its row;\n"
+      "† permutation-invariant; - not measured\n");
+}
+
+TEST(ResultsTableTest, OnAVeryNarrowTerminalLabelsAreBrokenToo) {
+  const std::string table = RenderResults(Example(), Spec(), Format::kTable, {.width = 32});
+  for (const std::string& line : Split(table, '\n')) EXPECT_LE(DisplayWidth(line), 32) << line;
+  EXPECT_THAT(table, ::testing::HasSubstr("\nDCF  Reverse                -\n     String\n"));
+  EXPECT_EQ(RenderResults(Example(), Spec(), Format::kMarkdown, {.width = 32}), RenderResults(Example(), Spec(), Format::kMarkdown, {})) << "no text for a terminal";
 }
 
 TEST(ResultsTableTest, PutsPublishedBesideMeasured) {
