@@ -54,4 +54,4 @@ def test_help_keeps_to_the_terminal(home, command):
         # Names of options are not broken, nor are examples.
         texts = [line for line in shown if not line.startswith("  -") and not line.startswith("  longreach")]
         assert max(len(line) for line in texts) <= most, (columns, texts)
-    assert on_a_terminal(home, 1000, *words) == whole
+    assert [line.rstrip() for line in on_a_terminal(home, 1000, *words)] == [line.rstrip() for line in whole]

@@ -40,7 +40,7 @@ longreach::client::Grid GridOf(const longreach::v1::Table& table) {
 }
 
 void MustBeInert(const longreach::client::Grid& grid) {
-  for (const std::string& text : {GridAsTable(grid, false), GridAsCsv(grid), GridAsMarkdown(grid), GridAsLatex(grid)}) {
+  for (const std::string& text : {GridAsTable(grid, false), GridAsTable(grid, false, 20), GridAsCsv(grid), GridAsMarkdown(grid), GridAsLatex(grid)}) {
     std::string plain;
     for (const char c : text) plain += c == '\t' ? ' ' : c;
     Must(longreach::client::Printable(plain, true) == plain, "nothing that a terminal obeys", text);
@@ -71,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   draw.Fill(table);
 
   for (const Format format : {Format::kTable, Format::kCsv, Format::kJson, Format::kMarkdown, Format::kLatex}) {
-    const std::string text = longreach::client::RenderResults(table, spec, format, {.published = style % 2 == 1, .color = false});
+    const std::string text = longreach::client::RenderResults(table, spec, format, {.published = style % 2 == 1, .color = false, .width = style / 2});
     if (format == Format::kJson) {
       Must(nlohmann::json::accept(text), "JSON is JSON", text);
     } else if (format != Format::kCsv) {
