@@ -8,7 +8,7 @@ import termios
 
 import pytest
 
-from harness import BIN, DIE_WITH_PARENT, Finished, run_cli
+from harness import BIN, DIE_WITH_PARENT, Finished, needs_worker, run_cli
 
 
 def on_a_terminal(home, columns, *command):
@@ -44,7 +44,7 @@ def test_a_list_that_is_wider_than_the_terminal_comes_in_blocks_of_columns(home,
     assert on_a_terminal(home, 0, BIN / "longreach", "list", "metrics") == listed, "how wide it is is not known"
 
 
-@pytest.mark.parametrize("command", [("longreach", "run"), ("longreach-scheduler",), ("longreach-worker", "run")], ids=" ".join)
+@pytest.mark.parametrize("command", [("longreach", "run"), ("longreach-scheduler",), pytest.param(("longreach-worker", "run"), marks=needs_worker)], ids=" ".join)
 def test_help_keeps_to_the_terminal(home, command):
     words = [BIN / command[0], *command[1:], "--help"]
     whole = Finished(subprocess.run([*DIE_WITH_PARENT, *words], cwd=home.path, capture_output=True, text=True)).out.splitlines()
