@@ -3,6 +3,7 @@ import csv
 import io
 import itertools
 import json
+import shutil
 import signal
 
 import pytest
@@ -47,15 +48,35 @@ def trained(home, text):
     store = home.path / "a.db"
     ran = run_cli(home, "run", "/dev/stdin", "--store", store, "-q", stdin=text)
     assert ran.code == 0, ran
-    return store, [job for (job,) in query(store, "SELECT id FROM jobs AS j JOIN sweep_jobs ON job = num WHERE role = 'member' ORDER BY position")]
+    return store, members(store)
+
+
+def members(store):
+    return [job for (job,) in query(store, "SELECT id FROM jobs AS j JOIN sweep_jobs ON job = num WHERE role = 'member' ORDER BY position")]
+
+
+@pytest.fixture(scope="module")
+def once_trained():
+    """SWEEP, done once for all tests."""
+    with harness.Home() as own:
+        yield trained(own, SWEEP)[0]
+
+
+@pytest.fixture
+def small(home, once_trained):
+    """A store of one's own with SWEEP, and the ids of its jobs."""
+    store = home.path / "a.db"
+    shutil.copy(once_trained, store)
+    shutil.copytree(f"{once_trained}.artifacts", f"{store}.artifacts")
+    return store, members(store)
 
 
 def everything(store):
     return [query(store, f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("jobs", "attempts", "measurements", "progress", "sweeps")]
 
 
-def test_a_pack_s_jobs_have_the_same_bits_alone_and_with_other_threads(home):
-    store, jobs = trained(home, SWEEP)
+def test_a_pack_s_jobs_have_the_same_bits_alone_and_with_other_threads(home, small):
+    store, jobs = small
     before = everything(store)
     temporary = home.path / "tmp"
     temporary.mkdir()
@@ -69,8 +90,8 @@ def test_a_pack_s_jobs_have_the_same_bits_alone_and_with_other_threads(home):
     assert list(temporary.iterdir()) == [], "nothing is kept of what was trained again"
 
 
-def test_a_sample_is_of_the_sweep_s_finished_jobs_and_the_same_each_time(home):
-    store, jobs = trained(home, SWEEP)
+def test_a_sample_is_of_the_sweep_s_finished_jobs_and_the_same_each_time(home, small):
+    store, jobs = small
     verified = run_cli(home, "verify", "--sample", "2", "--store", store, "--threads", "1", "-o", "json")
     assert verified.code == 0, verified
     drawn = [job["job"] for job in json.loads(verified.out)["jobs"]]
@@ -138,8 +159,8 @@ def test_each_job_is_trained_by_its_own_engine(home):
     assert other.code == 1 and f"of job {by[0][0][:8]}, which makes an input: other engines (lanes" in other.out, other
 
 
-def test_what_cannot_be_trained_here_is_no_interrupt(home):
-    store, jobs = trained(home, SWEEP)
+def test_what_cannot_be_trained_here_is_no_interrupt(home, small):
+    store, jobs = small
     (home.path / "text").write_text("In the beginning was the word, and it was long. " * 2000)
     imported = run_cli(home, "data", "import", "text", "text", "--name", "mine", "--data-folder", home.path / "data")
     assert imported.code == 0, imported
@@ -153,8 +174,8 @@ def test_what_cannot_be_trained_here_is_no_interrupt(home):
     assert nothing.code not in (0, 130) and "mine" in nothing.err and "nothing is kept" not in nothing.err, nothing
 
 
-def test_a_value_that_was_tampered_with_is_found(home):
-    store, jobs = trained(home, SWEEP)
+def test_a_value_that_was_tampered_with_is_found(home, small):
+    store, jobs = small
     write(store, f"UPDATE measurements SET value = value + 1e-12 WHERE job = (SELECT num FROM jobs WHERE id = '{jobs[1]}') AND metric = 'loss' AND length = 8")
     write(store, f"UPDATE progress SET loss = loss * 1.5 WHERE job = (SELECT num FROM jobs WHERE id = '{jobs[1]}') AND step >= 17")
 
@@ -171,8 +192,8 @@ def test_a_value_that_was_tampered_with_is_found(home):
     assert run_cli(home, "verify", jobs[0], jobs[1], "--store", store, "-q").out == jobs[1] + "\n"
 
 
-def test_another_engine_is_said_to_explain_other_bits(home):
-    store, jobs = trained(home, SWEEP)
+def test_another_engine_is_said_to_explain_other_bits(home, small):
+    store, jobs = small
     verified = run_cli(home, "verify", jobs[0], "--store", store, "--engine", "libtorch")
     assert verified.code == 1, verified
     assert "other engines (lanes" in verified.out
@@ -214,8 +235,8 @@ def test_an_interrupted_verification_goes_on_in_its_scratch_store(home):
     assert again.code == 0 and f"job {job[:8]} has been trained in {scratch} before" in again.err, again
 
 
-def test_what_cannot_be_verified_is_refused(home):
-    store, jobs = trained(home, SWEEP)
+def test_what_cannot_be_verified_is_refused(home, small):
+    store, jobs = small
     same = run_cli(home, "verify", jobs[0], "--store", store, "--scratch", store)
     assert same.code == 2 and "in another store than the one that has them" in same.err, same
     unknown = run_cli(home, "verify", "0000", "--store", store)
