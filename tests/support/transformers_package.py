@@ -1,16 +1,20 @@
 """What PyPI's transformers computes with folders of models, in a process of its own.
 
-Reads {"cases": [{"folder": DIR, "windows": [[id, ...], ...], "scored": N, "unrotated": bool}, ...]} and writes for each case {"loss": mean of the
-last N losses of all windows, in nats, "unused": tensors that it left out}. With "unrotated" its rotation is replaced by nothing, as the NoPE
-authors do.
+Reads {"cases": [{"folder": DIR, "windows": [[id, ...], ...], "scored": N, "unrotated": bool}, ...]} and writes {"cases": [...]} with, for each, {"loss":
+mean of the last N losses of all windows, in nats, "unused": tensors that it left out}. With "unrotated" its rotation is replaced by nothing, as the
+NoPE authors do. Where transformers or torch cannot be imported it writes {"missing": why}.
 """
 import json
 import logging
 import sys
 
-import torch
-import transformers
-from transformers.models.llama import modeling_llama
+try:
+    import torch
+    import transformers
+    from transformers.models.llama import modeling_llama
+except Exception as error:
+    json.dump({"missing": str(error)}, sys.stdout)
+    sys.exit()
 
 torch.set_num_threads(1)
 rotate = modeling_llama.apply_rotary_pos_emb
@@ -29,4 +33,4 @@ for case in json.load(sys.stdin)["cases"]:
         of_window = torch.nn.functional.cross_entropy(logits[0, :-1], ids[0, 1:], reduction="none")
         losses.append(of_window[-case["scored"]:].double().mean())
     answers.append({"loss": torch.stack(losses).mean().item(), "unused": sorted(about["unexpected_keys"])})
-json.dump(answers, sys.stdout)
+json.dump({"cases": answers}, sys.stdout)
