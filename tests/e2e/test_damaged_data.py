@@ -4,7 +4,8 @@ import os
 import pytest
 
 import harness
-from harness import Home, Scheduler, Worker, check_ledger, query, results, run_cli, until
+from harness import FREQUENT_CALLS, Home, Scheduler, Worker, check_ledger, query, results, run_cli, until
+from shifted_clock import hurried
 
 pytestmark = harness.needs_worker
 
@@ -35,6 +36,12 @@ def flip_a_bit(file):
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
+def watchful_worker(home, scheduler, folder, *arguments, **others):
+    """It looks at its data sets before most of its calls."""
+    with hurried(home, "worker"):
+        return Worker(home, scheduler, "--data-folder", folder, *arguments, **others)
+
+
 def settings(*more):
     return [word for setting in (*SMALL, *more) for word in ("--set", setting)]
 
@@ -59,8 +66,8 @@ def reads_of(worker):
 def test_a_flipped_bit_gives_no_result_and_what_is_imported_anew_does(home):
     import_words(home, "data")
     flip_a_bit(home.path / "data/words/corpus.bin")
-    scheduler = Scheduler(home)
-    worker = Worker(home, scheduler, "--data-folder", "data")
+    scheduler = Scheduler(home, *FREQUENT_CALLS)
+    worker = watchful_worker(home, scheduler, "data")
     submit(home, scheduler, "seed=0")
 
     until(lambda: jobs(home, scheduler)[0]["failures"], "the damage is found")
@@ -93,12 +100,12 @@ def test_jobs_go_to_a_worker_that_has_it_whole_and_have_the_results_of_one_alone
     for folder in ("damaged", "whole"):
         import_words(home, folder)
     flip_a_bit(home.path / "damaged/words/corpus.bin")
-    scheduler = Scheduler(home)
-    Worker(home, scheduler, "--data-folder", "damaged", "--pack-limit", "1", name="damaged-disk")
+    scheduler = Scheduler(home, *FREQUENT_CALLS)
+    watchful_worker(home, scheduler, "damaged", "--pack-limit", "1", name="damaged-disk")
     submit(home, scheduler, "seed=0..2")
     until(lambda: any(job["failures"] for job in jobs(home, scheduler)), "the damage is found")
 
-    Worker(home, scheduler, "--data-folder", "whole", "--pack-limit", "1", name="whole-disk")
+    watchful_worker(home, scheduler, "whole", "--pack-limit", "1", name="whole-disk")
 
     assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
     assert sorted(job["failures"] for job in jobs(home, scheduler)) == [0, 0, 1]
@@ -111,8 +118,8 @@ def test_jobs_go_to_a_worker_that_has_it_whole_and_have_the_results_of_one_alone
 
 def test_a_data_set_is_read_once_for_all_jobs_and_again_when_its_file_was_touched(home):
     import_words(home, "data")
-    scheduler = Scheduler(home)
-    worker = Worker(home, scheduler, "--data-folder", "data", "--pack-limit", "1")
+    scheduler = Scheduler(home, *FREQUENT_CALLS)
+    worker = watchful_worker(home, scheduler, "data", "--pack-limit", "1")
     submit(home, scheduler, "seed=0..2")
     assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
     assert len(jobs(home, scheduler)) == 3 and reads_of(worker) == 1, worker.log()
@@ -131,8 +138,8 @@ def test_a_data_set_is_read_once_for_all_jobs_and_again_when_its_file_was_touche
 
 def test_a_file_that_is_cut_off_while_a_job_reads_it_is_named(home):
     import_words(home, "data")
-    scheduler = Scheduler(home)
-    worker = Worker(home, scheduler, "--data-folder", "data", "--checkpoint-every-s", "0.1")
+    scheduler = Scheduler(home, *FREQUENT_CALLS)
+    worker = watchful_worker(home, scheduler, "data", "--checkpoint-every-s", "0.1")
     long = [word.replace("training.steps=2", "training.steps=100000000") for word in settings("seed=0")]
     assert run_cli(home, "submit", "table-1", *long, scheduler=scheduler).code == 0
     until(lambda: query(scheduler.store, "SELECT 1 FROM artifacts WHERE kind = 'checkpoint' AND step > 0"), "the job is in the middle of its training")
@@ -164,8 +171,8 @@ def test_a_file_that_is_missing_is_told_before_any_job_asks_for_it(home):
     (home.path / "data/words/corpus.bin").rename(home.path / "aside")
     (home.path / "data/lost+found").mkdir()
     (home.path / "data/lost+found/manifest.json").write_text("{")
-    scheduler = Scheduler(home)
-    Worker(home, scheduler, "--data-folder", "data")
+    scheduler = Scheduler(home, *FREQUENT_CALLS)
+    watchful_worker(home, scheduler, "data")
 
     told = until(lambda: next((one["damaged_data_sets"] for one in workers(home, scheduler)), None), "the worker says what is damaged")
     assert [one["name"] for one in told] == ["words"] and "corpus.bin: is missing" in told[0]["reason"], told
@@ -179,8 +186,8 @@ def test_a_file_that_is_missing_is_told_before_any_job_asks_for_it(home):
 def test_a_folder_that_cannot_be_read_is_told_of_and_is_not_an_empty_one(home):
     """As where its server is away. A link that leads to itself is an error for every user, root too."""
     import_words(home, "data")
-    scheduler = Scheduler(home)
-    worker = Worker(home, scheduler, "--data-folder", "data")
+    scheduler = Scheduler(home, *FREQUENT_CALLS)
+    worker = watchful_worker(home, scheduler, "data")
     submit(home, scheduler, "seed=0")
     assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
 
@@ -216,8 +223,8 @@ def test_what_the_worker_has_compared_its_trainer_does_not_read_again(home):
     import_words(home, "data")
     now = (home.path / "data/words/manifest.json").stat().st_mtime
     os.utime(home.path / "data/words/corpus.bin", (now + 10, now + 10))
-    scheduler = Scheduler(home)
-    worker = Worker(home, scheduler, "--data-folder", "data")
+    scheduler = Scheduler(home, *FREQUENT_CALLS)
+    worker = watchful_worker(home, scheduler, "data")
     submit(home, scheduler, "seed=0")
 
     assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0

@@ -10,6 +10,7 @@ import pytest
 
 import harness
 from harness import BIN, ROOT, Home, Process, Scheduler, Worker, run, run_cli, until
+from shifted_clock import hurried
 
 pytestmark = harness.needs_worker
 
@@ -148,8 +149,9 @@ def test_a_killed_import_goes_on_and_comes_to_the_same_bytes(home):
 
 
 def test_a_running_worker_announces_what_is_imported_and_keeps_to_the_first_bytes(home):
-    scheduler = Scheduler(home)
-    Worker(home, scheduler)
+    scheduler = Scheduler(home, *harness.FREQUENT_CALLS)
+    with hurried(home, "worker"):
+        Worker(home, scheduler)
     write(home.path / "a.txt", "a" * 1000)
     until(lambda: run_cli(home, "workers", "-q", scheduler=scheduler).out, "the worker is there")
     assert run_cli(home, "list", "data", "-o", "json", scheduler=scheduler).json()["data_sets"] == []

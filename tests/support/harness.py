@@ -44,6 +44,8 @@ needs_worker = pytest.mark.skipif(not HAS_WORKER, reason=NO_WORKER)
 PATIENCE_S = 120
 # For a scheduler: no lease ends by itself, however long a busy machine takes between two calls of a worker, or of a test that plays one.
 LONG_LEASES = ("--lease-term-s", "600", "--renew-every-s", "5")
+# The same, and a worker without work calls twice a second: for tests that wait until it says or sees something at its next call.
+FREQUENT_CALLS = ("--lease-term-s", "600", "--renew-every-s", "0.5")
 
 
 class Home:
