@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from harness import BIN, PATIENCE_S, run_cli
+from harness import BIN, PATIENCE_S, Home, run_cli
 
 SHELLS = {
     "bash": (["-i"], ".bashrc", """PS1=READY
@@ -87,11 +87,13 @@ def completed(home, shell, line):
     return (home.path / "line").read_text().removesuffix("\n")
 
 
-def train(home):
-    """Jobs of two tasks, in a store whose name is one word only with a backslash or in quotes."""
-    made = run_cli(home, "run", "noop", "--set", "task=even_pairs,parity_check", "--set", "seed=0", "--store", home.path / "my store.db")
-    assert made.code == 0, made
-    (home.path / "my.db").symlink_to("my store.db")
+@pytest.fixture(scope="module")
+def trained():
+    """A store with jobs of two tasks, made once for all shells."""
+    with Home() as own:
+        made = run_cli(own, "run", "noop", "--set", "task=even_pairs,parity_check", "--set", "seed=0", "--store", own.path / "trained.db")
+        assert made.code == 0, made
+        yield own.path / "trained.db"
 
 
 def test_a_shell_completes_commands_options_and_their_values(home, shell):
@@ -128,8 +130,10 @@ def test_a_shell_completes_names_of_files_in_a_word_of_their_own_or_behind_an_op
         assert completed(home, shell, typed) == line
 
 
-def test_a_shell_completes_what_is_in_the_store_of_the_line(home, shell):
-    train(home)
+def test_a_shell_completes_what_is_in_the_store_of_the_line(home, shell, trained):
+    # Its name is one word only with a backslash or in quotes.
+    shutil.copy(trained, home.path / "my store.db")
+    (home.path / "my.db").symlink_to("my store.db")
     job = run_cli(home, "jobs", "last", "-o", "json", "--store", home.path / "my store.db").json()["jobs"][0]["id"]
     for typed, line in ((r"longreach results --store my\ store.db n", r"longreach results --store my\ store.db noop "),
                         ("longreach results --store 'my store.db' n", "longreach results --store 'my store.db' noop "),

@@ -13,6 +13,7 @@ import harness
 from harness import BIN, ROOT, Process, Scheduler, Worker, messages, query, run_cli, until
 from played_worker import PlayedWorker
 from security import small_request
+from shifted_clock import hurried
 
 
 def program(home, text, name="notify"):
@@ -127,7 +128,8 @@ def test_after_kill_9_nothing_is_told_twice(home):
 
 def test_a_program_that_fails_or_hangs_is_told_of_in_the_log_and_holds_nobody_up(home):
     hanging = program(home, f"[ ! -e '{home.path}/hang' ] || exec sleep 1000\necho 'no such host'\nexit 6")
-    scheduler = Scheduler(home, "--notify", hanging)
+    with hurried(home, "scheduler"):  # It is patient with a program that hangs when it ends.
+        scheduler = Scheduler(home, "--notify", hanging, *harness.FREQUENT_CALLS)
     assert scheduler.api().SubmitSweep(small_request()).created
     fail(scheduler, 3)
     is_logged(scheduler, r"--notify: told of first_failure, the program ended with exit code 6: 'no such host'\n")

@@ -17,6 +17,8 @@ from test_interruptions import submit, training, wait_for_the_end
 
 SCRIPT = ROOT / "deploy/slurm/worker.sbatch"
 HIRE = ROOT / "deploy/slurm/hire.sh"
+# Nothing is interrupted, and the node has one core.
+FEW_UPDATES = ("--set", "training.steps=200")
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 MISSING = [name for name in ("slurmctld", "slurmd", "sbatch") if shutil.which(name, path=PATH) is None]
 pytestmark = [harness.needs_worker,
@@ -151,8 +153,8 @@ def slurm(home):
 
 
 def test_an_array_of_workers_ends_when_there_is_no_work(home, slurm):
-    scheduler = Scheduler(home)
-    submit(home, scheduler)
+    scheduler = Scheduler(home, *harness.FREQUENT_CALLS)  # A worker without work leaves at the answer to one.
+    submit(home, scheduler, *FEW_UPDATES)
 
     job = slurm.submit(scheduler, "--array=0-1", LONGREACH_WORKER_IDLE_S="0")
 
@@ -166,7 +168,7 @@ def test_an_array_of_workers_ends_when_there_is_no_work(home, slurm):
 
 
 def test_work_is_given_back_at_the_signal_that_comes_before_the_time_limit(home, slurm):
-    scheduler = Scheduler(home)
+    scheduler = Scheduler(home, *harness.FREQUENT_CALLS)
     submit(home, scheduler, "--set", "training.steps=200000")  # None ends before it is seen to be trained, and the signal has come.
     job = slurm.submit(scheduler, "--array=0")
     until(lambda: training(scheduler), lambda: f"the worker trains\n{slurm.logs()}")
@@ -181,9 +183,9 @@ def test_work_is_given_back_at_the_signal_that_comes_before_the_time_limit(home,
 
 
 def test_workers_are_hired_while_jobs_wait_for_them(home, slurm):
-    scheduler = Scheduler(home)
+    scheduler = Scheduler(home, *harness.FREQUENT_CALLS)
     assert slurm.hire(scheduler, 9).out == "", "nothing waits"
-    submit(home, scheduler)  # Four packs.
+    submit(home, scheduler, *FEW_UPDATES)  # Four packs.
 
     assert "4 packs wait, 0 of 1 workers are there or on their way: 1 more" in slurm.hire(scheduler, 1, "--hold").out
     assert "4 packs wait, 1 of 9 workers are there or on their way: 3 more" in slurm.hire(scheduler, 9, "--hold").out
