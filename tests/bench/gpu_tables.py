@@ -1,5 +1,6 @@
 """The tables of the GPU's benchmark, from the figures of gpu.py, and what those figures mean for all 945 jobs of Table B.1."""
 import csv
+import functools
 import pathlib
 import re
 
@@ -47,6 +48,12 @@ def tape(task, length):
 
 def mean_tape(task, lengths):
     """Means of T and of T^2 over the lengths."""
+    return _mean_tape(task, tuple(lengths))
+
+
+# The page is written anew after each cell, and asks for the same means thousands of times.
+@functools.cache
+def _mean_tape(task, lengths):
     tapes = [tape(task, length) for length in lengths]
     return sum(tapes) / len(tapes), sum(t * t for t in tapes) / len(tapes)
 
@@ -139,11 +146,12 @@ def mixed_seconds(figures):
     tapes are the same; None where there is no such."""
     seconds = {task: figures["pack"] / at_least(figures, rate) for task, rate in figures["tasks"].items()}
     for task in TASKS:
+        if task in seconds:
+            continue
         alike = [other for other in figures["tasks"] if mean_tape(other, LENGTHS) == mean_tape(task, LENGTHS)]
-        if task not in seconds:
-            if not alike:
-                return None
-            seconds[task] = seconds[alike[0]]
+        if not alike:
+            return None
+        seconds[task] = seconds[alike[0]]
     return seconds
 
 
