@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -240,7 +241,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     }
     for (const v1::SweepUpdate& update : updates) writer->Write(update);
     if (breaks_once) return {breaks_as, "the scheduler restarts"};
-    while (watch_stays_open && !context->IsCancelled()) std::this_thread::yield();
+    while (watch_stays_open && !context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return grpc::Status::OK;
   }
   grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
@@ -298,7 +299,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     }
     if (!state_behind_log.empty()) jobs.mutable_jobs(0)->set_state(state_behind_log);
     for (const v1::LogPart& part : log_parts) writer->Write(part);
-    while (log_stays_open && !context->IsCancelled()) std::this_thread::yield();
+    while (log_stays_open && !context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return Answer("FollowLog");
   }
   grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,

@@ -17,6 +17,7 @@ namespace longreach::agent {
 namespace {
 
 constexpr std::chrono::seconds kPatience{120};
+constexpr std::chrono::milliseconds kLook{1};
 
 }  // namespace
 
@@ -24,7 +25,7 @@ bool ComesTrue(const std::function<bool()>& what) {
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (!what()) {
     if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::yield();
+    std::this_thread::sleep_for(kLook);  // Else it would take a core from what is waited for.
   }
   return true;
 }
