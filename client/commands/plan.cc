@@ -23,8 +23,7 @@ std::string TimeText(const v1::Plan& plan) {
   if (NothingIsToRun(plan)) return "none, nothing is to run";
   if (!HoursAreKnown(plan)) return "not known: no worker of this store has been measured on such jobs yet";
   const double seconds = plan.hours() * 3600, most = plan.hours_high() * 3600;
-  // Which "about 0 s" would not say.
-  const std::string about = seconds < 1 ? "less than a second" : fmt::format("about {}", HumanDuration(seconds));
+  const std::string about = (seconds < 1 ? "" : "about ") + HumanDurationOrLess(seconds);
   if (std::max(seconds, most) < 1) return about + " on the workers at hand";
   return fmt::format("{} on the workers at hand ({} to {})", about, HumanDuration(plan.hours_low() * 3600), HumanDuration(most));
 }

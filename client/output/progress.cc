@@ -47,7 +47,8 @@ std::string Speed(const v1::SweepUpdate& update) {
   // What it took says little without what was expected.
   const v1::Sweep& sweep = update.sweep();
   if (update.finished() && sweep.has_seconds_taken() && sweep.has_expected()) {
-    parts.push_back(fmt::format("took {}; {} was expected at its begin", HumanDuration(sweep.seconds_taken()), HumanDuration(sweep.expected().seconds())));
+    parts.push_back(fmt::format("took {}; {} was expected at its begin", HumanDurationOrLess(sweep.seconds_taken()),
+                                HumanDurationOrLess(sweep.expected().seconds())));
   }
   return Join(parts, "; ");
 }

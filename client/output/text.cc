@@ -136,6 +136,10 @@ std::string HumanDuration(double seconds) {
   return fmt::format("{} d {} h", Thousands(minutes / (24 * 60)), minutes / 60 % 24);
 }
 
+std::string HumanDurationOrLess(double seconds) {
+  return seconds >= 0 && seconds < 1 ? "less than a second" : HumanDuration(seconds);
+}
+
 std::string HumanBytes(double bytes) {
   return WithUnit(bytes, 1000, {"bytes", "kB", "MB", "GB", "TB", "PB"});
 }

@@ -46,6 +46,8 @@ std::string WithSign(std::string number);
 
 std::string Thousands(int64_t number);      // 1234567 -> "1,234,567"
 std::string HumanDuration(double seconds);  // "45 s", "12 min", "3 h 20 min", "2 d 4 h"
+// The same, but "less than a second" where that would be 0 s or round up to 1 s.
+std::string HumanDurationOrLess(double seconds);
 std::string HumanBytes(double bytes);       // "1.2 GB"
 std::string HumanFlops(double flops);       // "3.4 PFLOP"
 std::string HumanRate(double per_second);   // "0.35", "12.1", "1,204"

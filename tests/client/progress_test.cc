@@ -65,6 +65,8 @@ TEST(ProgressTest, AtItsEndItSaysWhatItTookBesideWhatWasExpected) {
   EXPECT_EQ(ProgressLine(update), "mine: 945/945 done; took 5 h 12 min; 4 h 50 min was expected at its begin");
   EXPECT_EQ(ProgressBlock(update, 200).front(), ProgressLine(update));
 
+  update.mutable_sweep()->set_seconds_taken(0.4);
+  EXPECT_EQ(ProgressLine(update), "mine: 945/945 done; took less than a second; 4 h 50 min was expected at its begin");
   update.mutable_sweep()->clear_seconds_taken();
   EXPECT_EQ(ProgressLine(update), "mine: 945/945 done");
 }

@@ -282,7 +282,7 @@ def test_jobs_of_one_sweep_are_compared(home, browser, dashboard):
 
         # What was chosen of an axis is not asked of another one.
         between.select_option("seed")
-        expect(page.get_by_text("first, 0 and 1: accuracy (%)")).to_be_visible()
+        expect(page.get_by_text("first, seed 0 and 1: accuracy (%)")).to_be_visible()
         assert page.url.endswith("?between=seed")
         page.get_by_role("combobox", name="By", exact=True).fill("seed")
         page.keyboard.press("Enter")

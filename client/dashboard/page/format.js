@@ -38,6 +38,8 @@ export function duration(seconds) {
   return `${Math.floor(minutes / (24 * 60)).toLocaleString("en")} d ${Math.floor(minutes / 60) % 24} h`;
 }
 
+export const durationOrLess = (seconds) => seconds < 1 ? "less than a second" : duration(seconds);
+
 // "about 3 h 0 min left (2 h 24 min to 4 h 6 min)"; empty: nobody knows. Without the range where it is not known (then it is null, or an older scheduler
 // tells none), or so narrow that it says nothing.
 export function timeLeft({seconds_left, seconds_left_low, seconds_left_high}) {

@@ -3,7 +3,7 @@ import {ask} from "./api.js";
 import {chart} from "./chart.js";
 import {Choices, axes, choice, control, flag, metrics} from "./controls.js";
 import {element, table} from "./dom.js";
-import {count, duration, fixed, rate, shortId, shortest, time, timeLeft} from "./format.js";
+import {count, durationOrLess, fixed, rate, shortId, shortest, time, timeLeft} from "./format.js";
 import {jobsBar, jobsText, stateWord} from "./jobs_bar.js";
 import {Panel} from "./panel.js";
 import {place} from "./place.js";
@@ -43,7 +43,7 @@ function drawStatus({sweep, running, finished, why, job_steps_per_second, job_st
   const pace = [job_steps_per_second > 0 ? `${rate(job_steps_per_second)} job-steps/s` : "", finished ? "" : timeLeft(times)].filter((part) => part !== "");
   if (pace.length > 0) facts.push(pace.join(", "));
   if (finished && sweep.seconds_taken !== undefined && sweep.expected !== undefined) {
-    facts.push(`took ${duration(sweep.seconds_taken)}; ${duration(sweep.expected.seconds)} was expected at its begin`);
+    facts.push(`took ${durationOrLess(sweep.seconds_taken)}; ${durationOrLess(sweep.expected.seconds)} was expected at its begin`);
   }
   return element("div", {},
     jobsBar(sweep),
