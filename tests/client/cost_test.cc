@@ -129,7 +129,8 @@ TEST_F(CostTest, WhatIsNotCountedOrNotDoneIsSaid) {
 }
 
 TEST_F(CostTest, HowMuchIsOfLostAttemptsIsSaid) {
-  v1::AttemptInfo& lost = scheduler_.attempts.emplace_back(scheduler_.attempts.front());
+  scheduler_.attempts.front().set_device_id("GPU-1");
+  v1::AttemptInfo& lost = scheduler_.attempts.emplace_back(v1::AttemptInfo(scheduler_.attempts.front()));
   lost.set_attempt(6);
   lost.set_outcome("lost");
   lost.mutable_started_at()->set_seconds(1'699'990'000);
@@ -142,6 +143,7 @@ TEST_F(CostTest, HowMuchIsOfLostAttemptsIsSaid) {
 
   // It has not: then that is known.
   lost.set_worker("another");
+  lost.set_device_id("GPU-2");
   v1::WorkerInfo& gone = *scheduler_.workers.add_workers();
   gone.set_id("another");
   gone.mutable_seen_at()->set_seconds(1'699'990'010);

@@ -186,10 +186,10 @@ TEST_F(EnginePlanTest, WhatASweepWasExpectedToTakeIsKeptAndHeldAgainstWhatItTook
   EXPECT_NEAR(state("same").sweep().seconds_taken(), 170, 0.1);
   EXPECT_EQ(state("same").sweep().expected().seconds(), submitted.sweep().expected().seconds());
   // All that it asks for was there before.
-  Submit(Sweep("all there", 4));
-  EXPECT_TRUE(state("all there").finished());
-  EXPECT_FALSE(state("all there").sweep().has_seconds_taken());
-  EXPECT_FALSE(state("all there").sweep().has_expected());
+  Submit(Sweep("all-there", 4));
+  EXPECT_TRUE(state("all-there").finished());
+  EXPECT_FALSE(state("all-there").sweep().has_seconds_taken());
+  EXPECT_FALSE(state("all-there").sweep().has_expected());
 }
 
 TEST_F(EnginePlanTest, NothingIsEstimatedFromOtherModels) {
