@@ -124,6 +124,7 @@ absl::Status ReadExpected(sql::Connection& db, ExpectedFiles& expected) {
 struct Fault {
   std::string why{};     // Why the file is not as its rows say; empty: it is.
   bool is_lost = false;  // Nothing brings it back: not what a file is that cannot be looked at now.
+  bool of_size = false;  // It may be whole, and its rows have a wrong number.
 };
 
 Fault FaultOf(const ArtifactFiles& files, const NamedFile& file, bool read, const std::stop_token& stop) {
@@ -133,7 +134,7 @@ Fault FaultOf(const ArtifactFiles& files, const NamedFile& file, bool read, cons
   const auto size = std::filesystem::file_size(path, error);
   if (error == std::errc::no_such_file_or_directory) return {.why = fmt::format("its file is missing ('{}')", path.string()), .is_lost = files.IsThere()};
   if (error) return {.why = fmt::format("its file cannot be looked at ('{}': {})", path.string(), error.message())};
-  if (static_cast<int64_t>(size) != file.bytes) return {.why = fmt::format("its file has {} bytes instead of {}", size, file.bytes), .is_lost = true};
+  if (static_cast<int64_t>(size) != file.bytes) return {.why = fmt::format("its file has {} bytes instead of {}", size, file.bytes), .is_lost = true, .of_size = true};
   if (!read) return {};
   const absl::Status whole = files.Verify(file.sha256, stop);
   return {.why = std::string(whole.message()), .is_lost = absl::IsDataLoss(whole)};
@@ -227,6 +228,8 @@ absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool
       continue;
     }
     Add(fmt::format("{}: {}", file.what, fault.why), Concern::kArtifacts, report);
+    // A repair gives the rows of one that is whole its size, and their parts with it.
+    if (read_artifacts && fault.of_size && files.Verify(file.sha256, stop).ok()) CheckParts(files, file, report);
     if (fault.is_lost) report.lost.push_back(std::move(file));
   }
   if (read_artifacts) FindUnnamed(files, std::move(expected.known), report.unnamed);

@@ -326,6 +326,20 @@ TEST_F(RepairTest, PartsOfAFileThatChangedPlacesChangeThemBack) {
   EXPECT_THAT(test_.Violations(true), IsEmpty());
 }
 
+TEST_F(RepairTest, SizeAndPartsOfAFileAreMendedAtOnce) {
+  const std::vector<NewJob> pack = {MakeJob("reverse_string", "rope", false, 0.001, 0), MakeJob("reverse_string", "rope", false, 0.001, 1)};
+  const std::vector<int64_t> jobs = test_.AddSweep("three", pack);
+  const int64_t attempt = test_.Start("w1", jobs, 60);
+  const std::string bytes = PackFileBytes("checkpoint", 60, {pack[0].id, pack[1].id});
+  for (const int member : {0, 1}) test_.AddFile(jobs[static_cast<size_t>(member)], "checkpoint", 60, attempt, bytes, member);
+  Plant("UPDATE artifacts SET member = 1 - member, bytes = 5 WHERE attempt = " + std::to_string(attempt));
+
+  EXPECT_EQ(MendIt().done.size(), 3u) << "one size, and two parts";
+
+  EXPECT_THAT(test_.Violations(true), IsEmpty());
+  EXPECT_EQ(Ask<std::string>("SELECT group_concat(member) FROM (SELECT member FROM artifacts WHERE attempt = " + std::to_string(attempt) + " ORDER BY job)"), "0,1");
+}
+
 // The index does not see the change of its table. By SQLite itself, as our own connections refuse to write a schema.
 TEST_F(RepairTest, IndexesAreMadeAnew) {
   sqlite3* raw = nullptr;
