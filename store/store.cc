@@ -53,7 +53,7 @@ Snapshot::Snapshot(Store* store, std::unique_ptr<sql::Connection> connection)
 Snapshot::Snapshot(Snapshot&&) noexcept = default;
 Snapshot::~Snapshot() {
   if (connection_ == nullptr) return;
-  if (!connection_->Run("COMMIT").ok()) return;  // Then a fresh one is opened next time.
+  if (!connection_->Run("COMMIT").ok() || store_ == nullptr) return;  // Then a fresh one is opened next time.
   auto idle = store_->idle_readers_.Lock();
   if (idle->size() < kIdleReaders) idle->push_back(std::move(connection_));
 }
@@ -161,6 +161,14 @@ absl::StatusOr<Snapshot> Store::Read() {
   }
   RETURN_IF_ERROR(connection->Run("BEGIN").status());
   return Snapshot(this, std::move(connection));
+}
+
+absl::StatusOr<Snapshot> Store::ReadToCheck() {
+  ASSIGN_OR_RETURN(sql::Connection opened, sql::Connection::Open(file_, sql::Mode::kReadWrite));
+  RETURN_IF_ERROR(opened.Execute("PRAGMA query_only = ON"));
+  auto connection = std::make_unique<sql::Connection>(std::move(opened));
+  RETURN_IF_ERROR(connection->Run("BEGIN").status());
+  return Snapshot(nullptr, std::move(connection));
 }
 
 absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& files, int limit, std::string* from) {

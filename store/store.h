@@ -51,7 +51,7 @@ class Snapshot {
  private:
   friend class Store;
   Snapshot(Store* store, std::unique_ptr<sql::Connection> connection);
-  Store* store_;
+  Store* store_;  // Whom the connection is given back to; nullptr: it is closed.
   std::unique_ptr<sql::Connection> connection_;
 };
 
@@ -71,6 +71,8 @@ class Store {
   sql::Connection& writer_connection() { return *writer_; }
   // From any thread.
   absl::StatusOr<Snapshot> Read();
+  // The same for CheckRows(): where a file is opened to be read alone, SQLite takes no CHECK of a table from the schema, and its integrity_check finds none of them broken.
+  absl::StatusOr<Snapshot> ReadToCheck();
   ArtifactFiles& artifacts() { return *artifacts_; }
 
   // Says in FILE.lock where the scheduler of this store listens, and whether it is done with it soon.

@@ -23,7 +23,7 @@ absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artif
   store::CheckReport report;
   store::ExpectedFiles expected{.with_parts = read_artifacts};
   {
-    ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store.ReadToCheck());
     ASSIGN_OR_RETURN(report, store::CheckRows(snapshot.db(), expected, stop));
   }
   RETURN_IF_ERROR(store::CheckFiles(store.artifacts(), std::move(expected), read_artifacts, stop, report));

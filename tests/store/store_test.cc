@@ -163,6 +163,8 @@ TEST(StoreTest, AReaderCannotWrite) {
   ASSERT_OK_AND_ASSIGN(Snapshot snapshot, test.store->Read());
 
   EXPECT_EQ(snapshot.db().Run("DELETE FROM jobs").status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_OK_AND_ASSIGN(Snapshot to_check, test.store->ReadToCheck());
+  EXPECT_EQ(to_check.db().Run("DELETE FROM jobs").status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(StoreTest, AFolderOfArtifactsIsOneStoresOwn) {

@@ -185,6 +185,16 @@ TEST_F(MaintenanceTest, TheCheckCountsAndReportsWhatItFinds) {
   EXPECT_THAT(thorough.violations(), ElementsAre(HasSubstr("is damaged")));
 }
 
+// What reads a store alone does not know these rules, so that nothing but a merge of it found them broken.
+TEST_F(MaintenanceTest, TheCheckFindsValuesThatTheSchemaDoesNotAdmit) {
+  ours_.AddSweep("one", MakePack(2));
+  ASSERT_OK(ours_.db().Execute("PRAGMA ignore_check_constraints = ON; UPDATE jobs SET diverged = 1 WHERE num = 1; UPDATE sweeps SET jobs_diverged = 1; PRAGMA ignore_check_constraints = OFF"));
+
+  ASSERT_OK_AND_ASSIGN(const v1::CheckStoreResponse check, CheckStore(*ours_.store, {}));
+
+  EXPECT_THAT(check.violations(), ElementsAre("CHECK constraint failed in jobs"));
+}
+
 TEST_F(MaintenanceTest, EachKindOfViolationSaysWhatIsAtStakeAndWhatToDo) {
   const std::vector<int64_t> jobs = ours_.AddSweep("one", MakePack(2));
   const int64_t attempt = ours_.Start("w1", jobs);
