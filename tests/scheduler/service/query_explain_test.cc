@@ -129,6 +129,21 @@ TEST_F(QueryExplainTest, ExplainsAWaitingJobByTheInputThatIsNotThere) {
                           "It needs the input 'weights' of job " + sweep.ids[0].substr(0, 8) + ", which is queued."));
 }
 
+// A worker that came meanwhile is not in the store, so that there seems to be none.
+TEST_F(QueryExplainTest, AStoreThatTakesNothingIsSaidOfWhatIsNotDoneYet) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box", kAble);
+  const std::span<const int64_t> done = std::span(sweep.jobs).first(1);
+  Succeed(Lease("w1", done), done, std::vector<double>{0.5});
+  board_.SetStoreTrouble("the disk is full");
+
+  EXPECT_EQ(Explain(sweep.ids[1])[0], "The scheduler has trouble with its disk (the store takes nothing: the disk is full), and goes on by itself once that is over.");
+  EXPECT_THAT(Explain(sweep.ids[0]), ::testing::Each(::testing::Not(HasSubstr("disk"))));
+
+  board_.SetStoreTrouble("");
+  EXPECT_THAT(Explain(sweep.ids[1]), ::testing::Each(::testing::Not(HasSubstr("disk"))));
+}
+
 TEST_F(QueryExplainTest, ExplainsAJobOfAPausedSweep) {
   const Made sweep = AddSweep(SmallSweep("s"));
   Write([&](sql::Transaction& tx) -> absl::Status {
