@@ -8,7 +8,7 @@
 --   results    exactly one accepted result per succeeded job and none elsewhere; it belongs to the attempt that held the lease: an
 --              attempt that was lost, failed or given back, or that the job had left, never has one; a mean is that of the values beside it
 --   attempts   what runs is leased to it and to nothing else; members and times fit
---   jobs       wanted, waiting, counted and failed as their sweeps, inputs and attempts say
+--   jobs       wanted, waiting, counted and failed as their sweeps, inputs and attempts say; trained with what their specifications say
 --   sweeps     counters are those of their jobs
 --   artifacts  made by an attempt that had the job; at most two checkpoints, of jobs without a result
 --
@@ -120,6 +120,21 @@ SELECT 'job ' || substr(j.id, 1, 8) || ' is ' || j.experiment || ', ' || j.task 
 FROM jobs AS j JOIN requirements AS r ON r.num = j.requirement
 WHERE j.experiment <> r.experiment OR j.task <> r.task OR j.encoding <> r.encoding
 ORDER BY j.num;
+
+-- check of results: what a job is trained with, and shown as, is what its specification says, whose hash it is called by. A field that is left out there has its default,
+-- which is known here of the seed and of the positions alone. SQLite may read the last digit of a rate otherwise.
+SELECT 'job ' || substr(id, 1, 8) || ' is ' || experiment || ', ' || task || ', ' || encoding || iif(randomized, ':randomized', '') || ', learning rate ' || learning_rate
+       || ', seed ' || seed || ', ' || steps || ' steps, and its specification says otherwise'
+FROM (SELECT *, char(10) AS nl, substr(spec, instr(spec, char(10) || 'learning_rate=') + 15) + 0.0 AS rate FROM jobs)
+WHERE substr(spec, 1, 16) = 'longreach-job/1' || nl
+  AND ((instr(spec, nl || 'experiment=' || experiment || nl) = 0 AND instr(spec, nl || 'experiment=') > 0)
+    OR (instr(spec, nl || 'task=' || task || nl) = 0 AND instr(spec, nl || 'task=') > 0)
+    OR (instr(spec, nl || 'encoding=' || encoding || nl) = 0 AND instr(spec, nl || 'encoding=') > 0)
+    OR (instr(spec, nl || 'randomized=true' || nl) > 0) <> randomized
+    OR (instr(spec, nl || 'seed=' || seed || nl) = 0 AND (seed <> 0 OR instr(spec, nl || 'seed=') > 0))
+    OR (instr(spec, nl || 'training.steps=' || steps || nl) = 0 AND instr(spec, nl || 'training.steps=') > 0)
+    OR (instr(spec, nl || 'learning_rate=') > 0 AND learning_rate NOT BETWEEN rate * (1 - 1e-12) AND rate * (1 + 1e-12)))
+ORDER BY num;
 
 -- check: the members of a sweep are numbered without gaps
 SELECT 'sweep ' || substr(s.id, 1, 8) || ' has ' || count(*) || ' ' || sj.role || 's, numbered ' || min(sj.position) || ' to '

@@ -28,7 +28,7 @@ inline WallTime At(int64_t seconds) { return WallTime(std::chrono::seconds(1'700
 
 inline NewJob MakeJob(const std::string& task, const std::string& encoding, bool randomized, double learning_rate, uint32_t seed) {
   NewJob job;
-  job.spec = "longreach-job/1\ntask=" + task + "\nencoding=" + encoding + (randomized ? ":randomized" : "") +
+  job.spec = "longreach-job/1\ntask=" + task + "\nencoding=" + encoding + (randomized ? "\nrandomized=true" : "") +
              "\nlearning_rate=" + std::to_string(learning_rate) + "\nseed=" + std::to_string(seed) + "\n";
   job.id = Sha256Of(job.spec);
   job.requirement = {.experiment = "algorithmic", .task = task, .encoding = encoding, .data = ""};
