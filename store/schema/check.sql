@@ -136,6 +136,17 @@ WHERE substr(spec, 1, 16) = 'longreach-job/1' || nl
     OR (instr(spec, nl || 'learning_rate=') > 0 AND learning_rate NOT BETWEEN rate * (1 - 1e-12) AND rate * (1 + 1e-12)))
 ORDER BY num;
 
+-- check of results: a job begins with what its specification names. Each input has two lines there: the job that makes it, and an artifact or a metric.
+SELECT 'job ' || substr(j.id, 1, 8) || ' begins with the ' || i.name || ' of job ' || substr(s.id, 1, 8) || ', and its specification names another one'
+FROM job_inputs AS i CROSS JOIN jobs AS j ON j.num = i.job CROSS JOIN jobs AS s ON s.num = i.source
+WHERE instr(j.spec, char(10) || 'inputs.' || i.name || '.job=' || s.id || char(10)) = 0 AND instr(j.spec, char(10) || 'inputs.' || i.name || '.job=') > 0
+UNION ALL
+SELECT 'job ' || substr(id, 1, 8) || ' has ' || inputs || ' inputs, and its specification names ' || (lines / 2)
+FROM (SELECT id, (SELECT count(*) FROM job_inputs WHERE job = num) AS inputs, (length(spec) - length(replace(spec, char(10) || 'inputs.', ''))) / 8 AS lines
+      FROM jobs WHERE instr(spec, char(10) || 'inputs.') > 0)
+WHERE inputs < lines / 2
+ORDER BY 1;
+
 -- check: the members of a sweep are numbered without gaps
 SELECT 'sweep ' || substr(s.id, 1, 8) || ' has ' || count(*) || ' ' || sj.role || 's, numbered ' || min(sj.position) || ' to '
        || max(sj.position)

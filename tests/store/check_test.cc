@@ -138,6 +138,23 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("UPDATE artifacts SET sha256 = '../../x' WHERE kind = 'weights'", "'../../x' is not a hash")));
 
 // What trainers and studies measure, added in another order than SQLite's, and what is no mean.
+// The fixture's specifications name none.
+TEST_F(CheckTest, InputsAreThoseThatSpecificationsName) {
+  std::vector<NewJob> jobs = MakePack(3, "reverse_string");
+  NewJob& tuned = jobs[2];
+  tuned.spec += "inputs.weights.artifact=weights\ninputs.weights.job=" + jobs[0].id + "\n";
+  tuned.id = Sha256Of(tuned.spec);
+  tuned.inputs = {{.name = "weights", .source = jobs[0].id, .artifact = "weights", .metric = ""}};
+  const std::vector<int64_t> nums = test_.AddSweep("three", jobs);
+  ASSERT_THAT(test_.Violations(), IsEmpty());
+
+  ASSERT_OK(test_.db().Run("UPDATE job_inputs SET source = ? WHERE job = ?", nums[1], nums[2]));
+  EXPECT_THAT(test_.Violations(), ElementsAre("job " + tuned.id.substr(0, 8) + " begins with the weights of job " + jobs[1].id.substr(0, 8) + ", and its specification names another one"));
+
+  ASSERT_OK(test_.db().Run("DELETE FROM job_inputs WHERE job = ?", nums[2]));
+  EXPECT_THAT(test_.Violations(), Contains("job " + tuned.id.substr(0, 8) + " has 0 inputs, and its specification names 1"));
+}
+
 TEST_F(CheckTest, ScoresThatAreTheMeansOfTheirPartsAreNoViolation) {
   ASSERT_OK(test_.db().Execute(
       "INSERT INTO measurements VALUES (1, 'loss', 0, '', 0.20000000000000004), (1, 'loss', 41, '', 0.1), (1, 'loss', 42, '', 0.2), (1, 'loss', 500, '', 0.3), "
