@@ -137,9 +137,11 @@ WHERE substr(spec, 1, 16) = 'longreach-job/1' || nl
 ORDER BY num;
 
 -- check of results: a job begins with what its specification names. Each input has two lines there: the job that makes it, and an artifact or a metric.
-SELECT 'job ' || substr(j.id, 1, 8) || ' begins with the ' || i.name || ' of job ' || substr(s.id, 1, 8) || ', and its specification names another one'
+SELECT 'job ' || substr(j.id, 1, 8) || ' begins with ' || i.artifact || i.metric || ' of job ' || substr(s.id, 1, 8) || ' for its ' || i.name || ', and its specification says otherwise'
 FROM job_inputs AS i CROSS JOIN jobs AS j ON j.num = i.job CROSS JOIN jobs AS s ON s.num = i.source
-WHERE instr(j.spec, char(10) || 'inputs.' || i.name || '.job=' || s.id || char(10)) = 0 AND instr(j.spec, char(10) || 'inputs.' || i.name || '.job=') > 0
+WHERE instr(j.spec, char(10) || 'inputs.' || i.name || '.job=') > 0
+  AND (instr(j.spec, char(10) || 'inputs.' || i.name || '.job=' || s.id || char(10)) = 0
+    OR instr(j.spec, char(10) || 'inputs.' || i.name || iif(i.artifact = '', '.metric=' || i.metric, '.artifact=' || i.artifact) || char(10)) = 0)
 UNION ALL
 SELECT 'job ' || substr(id, 1, 8) || ' has ' || inputs || ' inputs, and its specification names ' || (lines / 2)
 FROM (SELECT id, (SELECT count(*) FROM job_inputs WHERE job = num) AS inputs, (length(spec) - length(replace(spec, char(10) || 'inputs.', ''))) / 8 AS lines

@@ -149,7 +149,10 @@ TEST_F(CheckTest, InputsAreThoseThatSpecificationsName) {
   ASSERT_THAT(test_.Violations(), IsEmpty());
 
   ASSERT_OK(test_.db().Run("UPDATE job_inputs SET source = ? WHERE job = ?", nums[1], nums[2]));
-  EXPECT_THAT(test_.Violations(), ElementsAre("job " + tuned.id.substr(0, 8) + " begins with the weights of job " + jobs[1].id.substr(0, 8) + ", and its specification names another one"));
+  EXPECT_THAT(test_.Violations(), ElementsAre("job " + tuned.id.substr(0, 8) + " begins with weights of job " + jobs[1].id.substr(0, 8) + " for its weights, and its specification says otherwise"));
+
+  ASSERT_OK(test_.db().Run("UPDATE job_inputs SET source = ?, artifact = 'series' WHERE job = ?", nums[0], nums[2]));
+  EXPECT_THAT(test_.Violations(), ElementsAre("job " + tuned.id.substr(0, 8) + " begins with series of job " + jobs[0].id.substr(0, 8) + " for its weights, and its specification says otherwise"));
 
   ASSERT_OK(test_.db().Run("DELETE FROM job_inputs WHERE job = ?", nums[2]));
   EXPECT_THAT(test_.Violations(), Contains("job " + tuned.id.substr(0, 8) + " has 0 inputs, and its specification names 1"));
