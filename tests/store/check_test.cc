@@ -119,6 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("UPDATE jobs SET seed = 0 WHERE num = 4", "is algorithmic, even_pairs, rope, learning rate 0.001, seed 0, 100 steps, and its specification says otherwise"),
         std::pair("UPDATE jobs SET seed = 7 WHERE num = 1", "seed 7, 100 steps, and its specification says otherwise"),
         std::pair("UPDATE jobs SET randomized = 1 WHERE num = 4", "rope:randomized, learning rate 0.001, seed 3, 100 steps, and its specification says otherwise"),
+        std::pair("UPDATE requirements SET model_revision = 2", "asks for the revisions 1, 1 and 2 of its task, encoding and model, and its specification says otherwise"),
         std::pair("DELETE FROM sweep_jobs WHERE sweep = 1 AND position = 2", "has 5 members, numbered 0 to 5"),
         std::pair("UPDATE artifacts SET attempt = 2 WHERE kind = 'checkpoint'", "is of attempt 2, which did not have it"),
         std::pair("INSERT INTO artifacts SELECT job, kind, step - 1, attempt, member, sha256, bytes, created_at FROM artifacts "
