@@ -169,6 +169,18 @@ def test_what_nobody_can_tell_is_left_and_said(home, store):
     assert not list(home.path.glob("*.backup"))
 
 
+@pytest.mark.parametrize("sql, line", [
+    ("UPDATE jobs SET learning_rate = 0.5 WHERE state <> 'succeeded'", "learning rate 0.5, seed 0, 3000 steps, and its specification says otherwise\n"),
+    ("UPDATE workers SET state = 'odd'", "CHECK constraint failed in workers\n"),
+])
+def test_what_rows_should_not_be_is_found_and_left(home, store, sql, line):
+    script(store, sql)
+
+    mended = run_cli(home, "store", "check", "--repair", "--store", store)
+
+    assert mended.code == 1 and mended.out.startswith("nothing to mend\n") and line in mended.out, mended
+
+
 def test_files_that_nothing_names_are_put_aside_and_kept(home, store):
     content = b"nobody's"
     sha256 = hashlib.sha256(content).hexdigest()
