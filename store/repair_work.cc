@@ -92,7 +92,12 @@ MendingRule Counters() {
       "count(j.state) FILTER (WHERE j.state = 'cancelled' OR (j.state <> 'succeeded' AND g.job IS NOT NULL)) AS cancelled, count(j.state) FILTER (WHERE j.diverged) AS diverged "
       "FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job LEFT JOIN given_up AS g ON g.sweep = sj.sweep AND g.job = sj.job WHERE sj.role = 'member' AND sj.sweep = sweeps.num";
   constexpr std::string_view kKept = "jobs_waiting, jobs_queued, jobs_leased, jobs_succeeded, jobs_failed, jobs_cancelled, jobs_diverged";
-  return {.find = fmt::format("SELECT num, 'sweep ' || substr(id, 1, 8) || ' was counted anew' FROM sweeps WHERE ({}) <> ({}) ORDER BY num", kKept, kCounted),
+  // A member that is gone leaves no other trace.
+  constexpr std::string_view kHad = "(jobs_waiting + jobs_queued + jobs_leased + jobs_succeeded + jobs_failed + jobs_cancelled)";
+  constexpr std::string_view kHas = "(SELECT count(*) FROM sweep_jobs AS sj WHERE sj.role = 'member' AND sj.sweep = sweeps.num)";
+  return {.find = fmt::format("SELECT num, 'sweep ' || substr(id, 1, 8) || ' was counted anew' || iif({0} = {1}, '', ': it has ' || {1} || ' jobs, and had counted ' || {0}) FROM sweeps "
+                              "WHERE ({2}) <> ({3}) ORDER BY num",
+                              kHad, kHas, kKept, kCounted),
           .mends = {fmt::format("UPDATE sweeps SET ({}) = ({}) WHERE num = ?1", kKept, kCounted)}};
 }
 

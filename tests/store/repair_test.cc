@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"UPDATE attempts SET ended_at = started_at, outcome = 'lost' WHERE id = 2", "is not leased any more: attempt 2 has ended or does not have it"},
         Planted{"UPDATE attempt_jobs SET dropped = 1 WHERE attempt = 2", "attempt 2 has ended, as it has no job"},
         Planted{"UPDATE jobs SET state = 'queued', attempt = NULL WHERE num = 3", "attempt 2 is rid of jobs that are not leased to it: 1"},
-        Planted{"UPDATE sweeps SET jobs_queued = 7 WHERE num = 1", "was counted anew"},
+        Planted{"UPDATE sweeps SET jobs_queued = 7 WHERE num = 1", "was counted anew: it has 6 jobs, and had counted 12"},
         Planted{"UPDATE jobs SET priority = 3 WHERE num = 4", "is wanted, with priority 4"},
         Planted{"UPDATE jobs SET wanted = 1 WHERE num = 7", "is not wanted, with priority 0"},
         Planted{"UPDATE jobs SET state = 'cancelled' WHERE num = 4", "is cancelled no more, as a live sweep wants it"},
