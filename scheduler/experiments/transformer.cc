@@ -326,6 +326,13 @@ absl::Status CheckWeightsInput(const v1::Input& input, const v1::JobSpec& maker,
   CheckSame(input, "model.embedding_dim", theirs.embedding_dim(), ours.embedding_dim(), prefix, checks);
   CheckSame(input, "model.heads", theirs.heads(), ours.heads(), prefix, checks);
   CheckSame(input, "model.mlp_dim", theirs.mlp_dim(), ours.mlp_dim(), prefix, checks);
+  // Those of one layer are as many either way, and go by other names.
+  const auto same_sets = [&](std::string_view what, bool there, bool here) {
+    if (maker.encoding() != job.encoding() || there == here) return;
+    checks.Refuse(fmt::format("{}.from: {} is {} there and {} here, so its parameters do not fit", field, what, there, here));
+  };
+  same_sets("model.kerple_shared", theirs.kerple_shared(), ours.kerple_shared());
+  same_sets("model.fire_shared", theirs.fire_shared(), ours.fire_shared());
   const int64_t extra = EncodingParameters(job);
   CheckSame(input, "the number of the encoding's parameters", EncodingParameters(maker), extra, prefix, checks);
   // Its trained L is a multiple of this: with another one the same numbers would say another L.

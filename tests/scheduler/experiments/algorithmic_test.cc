@@ -258,6 +258,27 @@ TEST(AlgorithmicTest, WeightsOfFireAreOfTheThresholdThatTheirLIsAMultipleOf) {
   EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
 }
 
+// Of one layer they are as many, so that their number says nothing.
+TEST(AlgorithmicTest, WeightsOfOneSetForAllLayersDoNotFitIntoSetsOfEachLayer) {
+  v1::SweepSpec sweep = WithEncoding("fire");
+  sweep.mutable_model()->set_layers(1);
+  v1::Input* input = sweep.add_inputs();
+  input->set_name("weights");
+  input->set_artifact("weights");
+  v1::Model& theirs = *input->mutable_from()->mutable_model();
+  theirs.set_layers(1);
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+  theirs.set_kerple_shared(true);  // Nothing to FIRE.
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+  theirs.set_fire_shared(true);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("inputs.weights.from: model.fire_shared is true there and false here, so its parameters do not fit"));
+
+  sweep.mutable_axes()->set_encoding(0, "log_kerple");
+  EXPECT_THAT(Refusal(sweep), HasSubstr("inputs.weights.from: model.kerple_shared is true there and false here"));
+  sweep.mutable_model()->set_kerple_shared(true);
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+}
+
 TEST(AlgorithmicTest, SettingsThatAJobDoesNotUseMakeNoOtherJob) {
   const JobId before = Expansion::Of(AlgorithmicSweep())->At(0).id;
   v1::SweepSpec sweep = AlgorithmicSweep();
