@@ -35,8 +35,8 @@ class Pages {
 
  private:
   void Ask() {
-    constexpr std::chrono::minutes kPatience(10);  // The first page may look at all jobs of a sweep.
-    next_ = connection_.Start(method_, question_, kPatience);
+    constexpr std::chrono::minutes kPatienceWithPage(10);  // The first page may look at all jobs of a sweep.
+    next_ = connection_.Start(method_, question_, kPatienceWithPage);
   }
 
   Connection& connection_;
