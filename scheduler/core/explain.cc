@@ -38,12 +38,24 @@ void ExplainDemand(const JobFacts& facts, Sentences& out) {
 
 bool IsThere(const WorkerFact& worker) { return worker.state != WorkerState::kGone; }
 
+// What has ended waits for no disk.
+bool IsOpen(const JobState& state) { return std::holds_alternative<Waiting>(state) || std::holds_alternative<Queued>(state) || std::holds_alternative<Leased>(state); }
+
+void ExplainDisk(const JobFacts& facts, Sentences& out) {
+  if (facts.disk_trouble.empty() || !IsOpen(facts.state)) return;
+  out.push_back(fmt::format("The scheduler has trouble with its disk ({}), and goes on by itself once that is over.", facts.disk_trouble));
+}
+
 bool IsReady(const JobFacts& facts) { return std::holds_alternative<Queued>(facts.state) && facts.demand.wanted; }
 
 // It can take the job, or may: it has not said yet.
 bool IsAble(const WorkerFact& worker) { return worker.is_unheard || (worker.state == WorkerState::kActive && worker.why_unable.empty()); }
 
 void ExplainWorkers(const JobFacts& facts, Sentences& out) {
+  if (facts.takes_nothing) {
+    out.push_back("Until then no worker is given it, and workers that have come meanwhile are not known.");
+    return;
+  }
   const auto there = std::ranges::count_if(facts.workers, IsThere);
   if (there == 0) {
     out.push_back("There is no worker; start one with 'longreach-worker run'.");
@@ -112,6 +124,7 @@ void ExplainHistory(const JobFacts& facts, Sentences& out) {
 
 std::vector<std::string> Explain(const JobFacts& facts) {
   Sentences out;
+  if (facts.takes_nothing) ExplainDisk(facts, out);
   if (std::holds_alternative<Waiting>(facts.state)) {
     out.push_back("It waits for its inputs.");
     ExplainInputs(facts, out);
@@ -148,18 +161,20 @@ std::vector<std::string> Explain(const JobFacts& facts) {
   } else {
     out.push_back(Cancellation(facts));
   }
+  // Only a file that is handed in finds no room: jobs are handed out all the same.
+  if (!facts.takes_nothing) ExplainDisk(facts, out);
   ExplainHistory(facts, out);
   return out;
 }
 
 bool IsStuck(const JobFacts& facts) {
-  return IsReady(facts) && std::ranges::any_of(facts.workers, IsThere) && std::ranges::none_of(facts.workers, IsAble);
+  return IsReady(facts) && !facts.takes_nothing && std::ranges::any_of(facts.workers, IsThere) && std::ranges::none_of(facts.workers, IsAble);
 }
 
 bool IsStuckForData(const JobFacts& facts) {
   return IsStuck(facts) && std::ranges::any_of(facts.workers, [](const WorkerFact& worker) { return IsThere(worker) && worker.lacks_data; });
 }
 
-bool LacksWorkers(const JobFacts& facts) { return IsReady(facts) && std::ranges::none_of(facts.workers, IsThere); }
+bool LacksWorkers(const JobFacts& facts) { return IsReady(facts) && !facts.takes_nothing && std::ranges::none_of(facts.workers, IsThere); }
 
 }  // namespace longreach::core

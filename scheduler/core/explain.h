@@ -49,6 +49,8 @@ struct JobFacts {
   std::vector<InputFact> inputs = {};
   std::vector<WorkerFact> workers = {};
   int64_t ahead = 0;        // Jobs in line before it.
+  std::string disk_trouble = {};  // What is wrong with the scheduler's disk, in the words of status; empty: nothing.
+  bool takes_nothing = false;     // With it the store: nothing is handed out, and which workers are there cannot be written down, so that `workers` is of before.
   // Leased: who trains it, and how far it is.
   std::string worker_name = {};
   std::optional<AttemptPhase> phase = {};  // Nothing: the worker has not told yet.
@@ -59,7 +61,8 @@ struct JobFacts {
 // One fact each, the most important first; never empty.
 std::vector<std::string> Explain(const JobFacts& facts);
 
-// It is ready and wanted, and of the workers that are there, at least one, none can take it.
+// It is ready and wanted, and of the workers that are there, at least one, none can take it. Not where the store takes nothing, as who could take it
+// is not known; the same of the two below.
 bool IsStuck(const JobFacts& facts);
 
 // It is stuck, and of the workers that are there one lacks data alone.

@@ -93,6 +93,8 @@ absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow&
   facts.checkpoint_step = job.checkpoint_step;
   facts.steps = job.steps;
   facts.split = job.split_group > 0;
+  facts.disk_trouble = live.trouble();
+  facts.takes_nothing = !live.store_trouble.empty();
 
   ASSIGN_OR_RETURN(std::vector<store::SweepRow> sweeps, store::SweepsOfJob(db, job.num));
   std::vector<core::Claim> claims;
@@ -140,13 +142,6 @@ absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow&
   return facts;
 }
 
-// What there is of workers cannot be written down either, so that what the store says of them is of before. What has ended waits for nothing.
-void AddTrouble(const JobState& state, const LiveBoard::State& live, v1::ExplainJobResponse& response) {
-  const bool is_open = std::holds_alternative<Waiting>(state) || std::holds_alternative<Queued>(state) || std::holds_alternative<Leased>(state);
-  const std::string trouble = live.trouble();
-  if (is_open && !trouble.empty()) response.add_reasons(fmt::format("The scheduler has trouble with its disk ({}), and goes on by itself once that is over.", trouble));
-}
-
 // Of its sweeps those that have not got all of their jobs, and do not.
 absl::Status AddStalled(sql::Connection& db, int64_t job, const LiveBoard::State& live, v1::ExplainJobResponse& response) {
   if (live.stalled.empty()) return absl::OkStatus();
@@ -169,7 +164,6 @@ absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1:
   v1::ExplainJobResponse response;
   *response.mutable_job() = ToJob(listed, live);
   RETURN_IF_ERROR(AddSystems(db, num, *response.mutable_job()));
-  AddTrouble(facts.state, live, response);
   for (std::string& reason : core::Explain(facts)) response.add_reasons(std::move(reason));
   RETURN_IF_ERROR(AddStalled(db, num, live, response));
   response.set_stuck(core::IsStuck(facts));

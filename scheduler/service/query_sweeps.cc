@@ -142,7 +142,8 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
     if (range.usual > 0) {
       update.set_seconds_left_low(range.low);
       update.set_seconds_left_high(range.high);
-      AddAnotherWorker(range, parts, update);
+      // One that came now would be given nothing.
+      if (live.store_trouble.empty()) AddAnotherWorker(range, parts, update);
     }
   }
   update.set_finished(row.is_over());

@@ -80,6 +80,30 @@ TEST(ExplainTest, AReadyJobLacksWorkersWhenNoneIsThere) {
   EXPECT_FALSE(LacksWorkers({.state = Waiting{}, .demand = kWanted}));
 }
 
+// Workers would be given nothing, and those that have come since are not in the store.
+TEST(ExplainTest, WhereTheStoreTakesNothingNobodyIsSentForWorkers) {
+  const WorkerFact unable{.name = "a", .state = WorkerState::kActive, .why_unable = "has no data set 'x'", .lacks_data = true};
+  JobFacts facts{.state = Queued{}, .demand = kWanted, .disk_trouble = "the store takes nothing: the disk is full", .takes_nothing = true};
+  for (const std::vector<WorkerFact>& workers : {std::vector<WorkerFact>{}, {unable}, {{.name = "b", .state = WorkerState::kActive}}}) {
+    facts.workers = workers;
+    EXPECT_THAT(Explain(facts), ElementsAre("The scheduler has trouble with its disk (the store takes nothing: the disk is full), and goes on by itself once that is over.",
+                                            "It is ready, and first in line.",
+                                            "Until then no worker is given it, and workers that have come meanwhile are not known."));
+    EXPECT_FALSE(LacksWorkers(facts));
+    EXPECT_FALSE(IsStuck(facts));
+    EXPECT_FALSE(IsStuckForData(facts));
+  }
+}
+
+TEST(ExplainTest, WhereOnlyFilesFindNoRoomWorkersCountAsEver) {
+  JobFacts facts{.state = Queued{}, .demand = kWanted, .disk_trouble = "no room for files of jobs"};
+  EXPECT_TRUE(LacksWorkers(facts));
+  EXPECT_THAT(Explain(facts), ElementsAre("It is ready, and first in line.", "There is no worker; start one with 'longreach-worker run'.",
+                                          "The scheduler has trouble with its disk (no room for files of jobs), and goes on by itself once that is over."));
+  facts.state = Succeeded{Attempt{2}};
+  EXPECT_THAT(Explain(facts), ElementsAre("It has its result, from attempt 2."));
+}
+
 TEST(ExplainTest, BusyAndIdleWorkersDiffer) {
   EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .workers = {{.name = "a", .state = WorkerState::kActive, .running = 1}}}),
               Contains("The worker that can take it is busy."));

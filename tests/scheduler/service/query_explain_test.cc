@@ -144,6 +144,27 @@ TEST_F(QueryExplainTest, AStoreThatTakesNothingIsSaidOfWhatIsNotDoneYet) {
   EXPECT_THAT(Explain(sweep.ids[1]), ::testing::Each(::testing::Not(HasSubstr("disk"))));
 }
 
+// By what 'status', 'watch' and 'wait' ask whether they send for a worker.
+TEST_F(QueryExplainTest, WhereTheStoreTakesNothingNoWorkerIsLacking) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  const auto lacks_worker = [&] {
+    store::Snapshot snapshot = Read();
+    v1::GetJobRequest request;
+    request.set_job(sweep.ids[0]);
+    const absl::StatusOr<v1::ExplainJobResponse> response = ExplainJob(snapshot.db(), request, board_.Read());
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response->no_worker();
+  };
+  EXPECT_TRUE(lacks_worker());
+  board_.SetStoreTrouble("the disk is full");
+  EXPECT_FALSE(lacks_worker());
+  EXPECT_THAT(Explain(sweep.ids[0]), ::testing::Each(::testing::Not(HasSubstr("start one"))));
+
+  board_.SetStoreTrouble("");
+  board_.SetFilesTrouble("no room for files of jobs");
+  EXPECT_TRUE(lacks_worker());
+}
+
 TEST_F(QueryExplainTest, ExplainsAJobOfAPausedSweep) {
   const Made sweep = AddSweep(SmallSweep("s"));
   Write([&](sql::Transaction& tx) -> absl::Status {

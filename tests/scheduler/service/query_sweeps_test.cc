@@ -356,6 +356,9 @@ TEST_F(SweepRangeTest, AnotherWorkerIsToldOfWhileSomethingWaitsForOne) {
   // It would train the last pair, in seven seconds, beside the one that has 4.5 before it.
   EXPECT_EQ(Update("s").another_worker().like(), "box");
   EXPECT_NEAR(Update("s").another_worker().seconds_saved(), 4.5, 2);
+  board_.SetStoreTrouble("the disk is full");
+  EXPECT_FALSE(Update("s").has_another_worker()) << "it would be given nothing";
+  board_.SetStoreTrouble("");
 
   const int64_t last = Lease("w1", std::span(sweep.jobs).last(2));
   board_.Set(last, {.worker = "w1", .worker_name = "box", .task = "parity_check", .encoding = "rope", .members = 2, .steps = 100, .phase = AttemptPhase::kStarting});
