@@ -11,6 +11,15 @@
 extern char** environ;
 
 namespace longreach::client {
+namespace {
+
+// 0: it is no terminal, or one that does not say.
+int ColumnsOf(int descriptor) {
+  winsize size{};
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? static_cast<int>(size.ws_col) : 0;
+}
+
+}  // namespace
 
 Environment ProcessEnvironment() {
   Environment environment;
@@ -21,14 +30,11 @@ Environment ProcessEnvironment() {
   struct stat out {};
   if (fstat(STDOUT_FILENO, &out) == 0 && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode))) environment.out_fd = STDOUT_FILENO;
   environment.width = [usual = environment.width] {
-    winsize size{};
-    const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
-    return is_known && size.ws_col > 0 ? static_cast<int>(size.ws_col) : usual();
+    const int columns = ColumnsOf(STDERR_FILENO) > 0 ? ColumnsOf(STDERR_FILENO) : ColumnsOf(STDOUT_FILENO);
+    return columns > 0 ? columns : usual();
   };
-  environment.out_width = [] {
-    winsize size{};
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? static_cast<int>(size.ws_col) : 0;
-  };
+  environment.out_width = [] { return ColumnsOf(STDOUT_FILENO); };
+  environment.err_width = [] { return ColumnsOf(STDERR_FILENO); };
   environment.variable = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);

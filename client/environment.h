@@ -17,8 +17,10 @@ struct Environment {
   bool err_is_terminal = false;
   // Columns of the terminal, which may be made wider or narrower while a command runs.
   std::function<int()> width = [] { return 80; };
-  // Of the one that `out` is; 0: it is none, or does not say. Tables keep to it: what goes into a file or a program is not broken.
+  // Of the one that `out` is; 0: it is none, or does not say. Tables and prose keep to it: what goes into a file or a program is not broken.
   std::function<int()> out_width = [] { return 0; };
+  // The same of the one that `err` is: what is said to people keeps to it.
+  std::function<int()> err_width = [] { return 0; };
   // Empty when it is not set.
   std::function<std::string(const char* name)> variable;
   // The names of all that are set.

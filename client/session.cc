@@ -37,8 +37,10 @@ Session::~Session() {
   if (embedded_ != nullptr) embedded_->process().CloseInput();
 }
 
+void Session::Tell(std::string_view text, std::string_view lead) { out() << Prose(lead, text, environment_.out_width()) << "\n"; }
+
 void Session::Say(std::string_view line) {
-  if (!settings_.quiet) *environment_.err << line << std::endl;
+  if (!settings_.quiet) *environment_.err << Prose("", line, environment_.err_width()) << std::endl;
 }
 
 void Session::SayProgress() {

@@ -41,7 +41,9 @@ class Session {
   bool json() const { return settings_.format == Format::kJson; }
   std::ostream& out() { return *environment_.out; }
 
-  // To people, on stderr; nothing with --quiet.
+  // Prose of the answer for people, on stdout behind `lead`, with a line feed at its end. On a terminal it keeps to its width.
+  void Tell(std::string_view text, std::string_view lead = "");
+  // To people, on stderr; nothing with --quiet. The same.
   void Say(std::string_view line);
 
   // What this command does, said once, and only if it takes long (kSaidBehind): to Connect(), or in a call that is given to Await(). Behind that a scheduler of

@@ -161,7 +161,8 @@ class Compare final : public Command {
       const std::vector<std::string>& settings = comparison.settings;
       for (const std::string& line : {Title(comparison),
                                       fmt::format("they differ in {}", settings.empty() ? "nothing that a sweep says" : Join(settings, ", "))}) {
-        session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : format == Format::kLatex ? "% " + Printable(line) : Printable(line)) << "\n";
+        if (format == Format::kTable) session.Tell(Printable(line));
+        else session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : "% " + Printable(line)) << "\n";
       }
       if (format != Format::kLatex) session.out() << "\n";
     }

@@ -35,15 +35,10 @@ class Explain final : public Command {
     const v1::Job& job = response.job();
     const std::string systems = job.systems().empty() ? "" : fmt::format("system {}, ", Printable(SystemsText(job)));
     const bool has_ended = job.state() == "succeeded" || job.state() == "failed";
-    session.out() << fmt::format("job {} ({}{} {}, learning rate {}, seed {}) {} {}\n", ShortId(job.id()), systems,
-                                 Printable(job.task()), Printable(job.encoding()),
-                                 ShortestNumber(job.learning_rate()), job.seed(), has_ended ? "has" : "is", ShownState(job.state()));
-    for (const std::string& reason : response.reasons()) {
-      session.out() << fmt::format("- {}\n", Printable(reason));
-    }
-    if (job.state() == "failed") {
-      session.out() << fmt::format("- To repeat it by itself: {}\n", RepeatCommand(session, job));
-    }
+    session.Tell(fmt::format("job {} ({}{} {}, learning rate {}, seed {}) {} {}", ShortId(job.id()), systems, Printable(job.task()), Printable(job.encoding()),
+                             ShortestNumber(job.learning_rate()), job.seed(), has_ended ? "has" : "is", ShownState(job.state())));
+    for (const std::string& reason : response.reasons()) session.Tell(Printable(reason), "- ");
+    if (job.state() == "failed") session.out() << fmt::format("- To repeat it by itself: {}\n", RepeatCommand(session, job));  // To be copied.
     return kDone;
   }
 

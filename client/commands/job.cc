@@ -129,7 +129,7 @@ void PrintJob(const v1::GetJobResponse& response, int width, std::ostream& out) 
     out << fmt::format("  {}, {} of a worker\n", Count(job.failures(), "failure"),
                        job.losses() == 1 ? "1 loss" : fmt::format("{} losses", job.losses()));
   }
-  if (!job.failure().empty()) out << fmt::format("  reason: {}\n", Printable(job.failure()));
+  if (!job.failure().empty()) out << Prose("  reason: ", Printable(job.failure()), width) << "\n";
   std::vector<std::string> sweeps;
   for (const std::string& sweep : response.sweeps()) sweeps.push_back(ShortId(sweep));
   if (!sweeps.empty()) out << fmt::format("  in {}\n", Join(sweeps, ", "));

@@ -75,7 +75,7 @@ class PlanCommand final : public Command {
       if (session.json()) {
         json.AddJson(name, "plan", JsonWithPlan(response->plan(), response->plan()));
       } else {
-        Print(session.out(), name, response->plan());
+        Print(session, name, response->plan());
       }
       SayOfTestLengths(session, one.file.spec);
       SayWhereTestsAloneDiffer(session, *connection, one.file.spec, response->plan(), /*own=*/"");
@@ -102,30 +102,27 @@ class PlanCommand final : public Command {
   }
 
  private:
-  static void Print(std::ostream& out, const std::string& name, const v1::Plan& plan) {
+  static void Print(Session& session, const std::string& name, const v1::Plan& plan) {
+    const auto tell = [&session](std::string_view what, const std::string& text) { session.Tell(text, fmt::format("  {:15}", what)); };
     const bool one = plan.failed() == 1;
-    out << fmt::format("{}: {}, {} done, {}{} to run\n", Printable(name), Count(plan.jobs(), "job"), Thousands(plan.done()),
-                       plan.failed() == 0 ? "" : Thousands(plan.failed()) + " failed, ", Thousands(int64_t{plan.jobs()} - plan.done() - plan.failed()));
+    session.Tell(fmt::format("{}: {}, {} done, {}{} to run", Printable(name), Count(plan.jobs(), "job"), Thousands(plan.done()),
+                             plan.failed() == 0 ? "" : Thousands(plan.failed()) + " failed, ", Thousands(int64_t{plan.jobs()} - plan.done() - plan.failed())));
     if (plan.failed() > 0) {
-      out << fmt::format("  failed         {}, which {} so; 'longreach retry SWEEP', once it is submitted, or 'run --retry-failed' tries {} again\n",
-                         Count(plan.failed(), "job"), one ? "stays" : "stay", one ? "it" : "them");
+      tell("failed", fmt::format("{}, which {} so; 'longreach retry SWEEP', once it is submitted, or 'run --retry-failed' tries {} again", Count(plan.failed(), "job"),
+                                 one ? "stays" : "stay", one ? "it" : "them"));
     }
-    if (plan.prerequisites() > 0) {
-      out << fmt::format("  prerequisites  {} outside of the sweep, {} done\n", Count(plan.prerequisites(), "job"),
-                         Thousands(plan.prerequisites_done()));
-    }
-    out << fmt::format("  packs          {}\n", Thousands(plan.packs()));
+    if (plan.prerequisites() > 0) tell("prerequisites", fmt::format("{} outside of the sweep, {} done", Count(plan.prerequisites(), "job"), Thousands(plan.prerequisites_done())));
+    tell("packs", Thousands(plan.packs()));
     if (!plan.data_sets().empty()) {
-      out << fmt::format("  data           {}; 'longreach data list' says what this machine has\n", Printable(Join({plan.data_sets().begin(), plan.data_sets().end()}, ", ")));
+      tell("data", fmt::format("{}; 'longreach data list' says what this machine has", Printable(Join({plan.data_sets().begin(), plan.data_sets().end()}, ", "))));
     }
     // Of a published model they are its folder's, which the scheduler never sees.
     if (plan.pack_memory_bytes() > 0) {
-      out << fmt::format("  compute        {}\n", ComputeText(plan.flops()));
-      out << fmt::format("  memory         {} for parameters, gradients and Adam of the largest pack, beside activations\n",
-                         HumanBytes(plan.pack_memory_bytes()));
-      out << fmt::format("  checkpoints    {}\n", HumanBytes(plan.checkpoint_bytes()));
+      tell("compute", ComputeText(plan.flops()));
+      tell("memory", fmt::format("{} for parameters, gradients and Adam of the largest pack, beside activations", HumanBytes(plan.pack_memory_bytes())));
+      tell("checkpoints", HumanBytes(plan.checkpoint_bytes()));
     }
-    out << fmt::format("  time           {}\n", TimeText(plan));
+    tell("time", TimeText(plan));
   }
 
   SpecArguments spec_;

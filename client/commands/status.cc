@@ -37,18 +37,17 @@ class StatusCommand final : public Command {
       return kDone;
     }
     const v1::Sweep& sweep = update.sweep();
-    session.out() << fmt::format("{} {}, {}, priority {}, submitted {}\n", ShortId(sweep.id()),
-                                 Printable(sweep.name()), Printable(sweep.state()), sweep.priority(),
-                                 HumanTime(sweep.submitted_at()));
+    session.Tell(fmt::format("{} {}, {}, priority {}, submitted {}", ShortId(sweep.id()), Printable(sweep.name()), Printable(sweep.state()), sweep.priority(),
+                             HumanTime(sweep.submitted_at())));
     const Environment& environment = session.environment();
-    for (const std::string& line : ProgressBlock(update, environment.out_is_terminal ? environment.width() : 160, /*bar=*/environment.out_is_terminal)) {
+    for (const std::string& line : ProgressBlock(update, environment.out_is_terminal ? environment.width() : 0, /*bar=*/environment.out_is_terminal)) {
       session.out() << line << "\n";
     }
-    if (const std::string another = AnotherWorker(update); !another.empty()) session.out() << another << "\n";
+    if (const std::string another = AnotherWorker(update); !another.empty()) session.Tell(another);
     // Nobody else has the store: who had these jobs has ended, without a word.
     const v1::JobCounts& counts = sweep.counts();
     if (session.embedded() != nullptr && sweep.state() != "cancelled" && counts.waiting() + counts.queued() + counts.leased() > 0) {
-      session.out() << fmt::format("nothing works on {} now; {}\n", Printable(session.store()), kWhatGoesOn);
+      session.Tell(fmt::format("nothing works on {} now; {}", Printable(session.store()), kWhatGoesOn));
     } else {
       PrintWhyItStands(session, *connection, update);
     }
@@ -71,10 +70,10 @@ class StatusCommand final : public Command {
 
   // A sweep that stands still, paused or because of its workers, should not have to be asked why.
   static void PrintWhyItStands(Session& session, Connection& connection, const v1::SweepUpdate& update) {
-    if (const std::string paused = PauseNews(session).Of(update); !paused.empty()) session.out() << paused << "\n";
+    if (const std::string paused = PauseNews(session).Of(update); !paused.empty()) session.Tell(paused);
     if (PrintPutAside(session, connection)) return;
     StuckWatch stuck(session, connection);
-    if (stuck.Ask(update)) session.out() << stuck.reason() << "\n";
+    if (stuck.Ask(update)) session.Tell(stuck.reason());
   }
 
   // Whether there is one.
@@ -84,7 +83,7 @@ class StatusCommand final : public Command {
     if (!workers.ok()) return any;
     for (const v1::WorkerInfo& worker : workers->workers()) {
       if (worker.state() != Word(WorkerState::kPutAside)) continue;
-      session.out() << fmt::format("worker '{}' is put aside: {}\n", Printable(worker.name()), WithFlags(Printable(worker.reason()), session));
+      session.Tell(fmt::format("worker '{}' is put aside: {}", Printable(worker.name()), WithFlags(Printable(worker.reason()), session)));
       any = true;
     }
     return any;

@@ -74,6 +74,7 @@ HttpResponse Dashboard::RunOnce(const Place::Door& door, const std::vector<std::
   environment.out = &out;
   environment.err = &err;
   environment.out_is_terminal = environment.err_is_terminal = false;
+  environment.out_width = environment.err_width = [] { return 0; };
   environment.out_fd = -1;
   environment.store = place_.Store();
   environment.variable = [this](const char* name) { return VariableOf(name); };

@@ -37,6 +37,17 @@ void AddCells(const Grid& grid, const std::vector<size_t>& columns, const std::v
   TrimEnd(out);
 }
 
+// What the last column, of texts, must have to stand beside others: a word is not broken.
+int LeastOfTexts(const Grid& grid) {
+  int least = kLeastText;
+  for (const auto& row : grid.rows) {
+    const std::string text = Shown(row.back());
+    if (text.size() <= kLeastText) continue;
+    for (const std::string& word : Split(text, ' ')) least = std::max(least, DisplayWidth(word));
+  }
+  return least;
+}
+
 // These columns of all rows below their header.
 void AddColumns(const Grid& grid, const std::vector<size_t>& columns, const std::vector<int>& widths, int width, bool bold_header, std::string& out) {
   const size_t last = columns.empty() ? 0 : columns.back();
@@ -90,7 +101,7 @@ std::string GridAsTable(const Grid& grid, bool bold_header, int width) {
   }
   const int left = widths.empty() ? 0 : widths.front();
   std::vector<int> needed(widths.empty() ? widths.begin() : widths.begin() + 1, widths.end());
-  if (!needed.empty() && !grid.columns.back().is_number) needed.back() = std::min(needed.back(), kLeastText);
+  if (width > 0 && !needed.empty() && !grid.columns.back().is_number) needed.back() = std::min(needed.back(), LeastOfTexts(grid));
   std::string out;
   for (const ColumnBlock& block : ColumnBlocks(left, needed, width)) {
     std::vector<size_t> columns;

@@ -148,13 +148,18 @@ std::string ProgressLine(const v1::SweepUpdate& update) {
 std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width, bool bar) {
   std::vector<std::string> lines = {HeadlineWithSpeed(update)};
   // How long it still takes is what people look for: it is not cut off.
-  if (const std::string speed = Speed(update); !speed.empty() && DisplayWidth(lines.front()) > width) lines = {Headline(update), "  " + speed};
+  if (const std::string speed = Speed(update); !speed.empty() && width > 0 && DisplayWidth(lines.front()) > width) lines = {Headline(update), "  " + speed};
   const double share = Share(update);
   const std::string percent = fmt::format("{:.1f} %", std::floor(share * 1000) / 10);
   lines.push_back(bar ? fmt::format("{} {}", Bar(share, std::clamp(width - 12, 10, 60)), percent) : percent + " done");
-  if (!update.store_trouble().empty()) lines.push_back(StoreTrouble(update));
-  if (std::string full = FullDisks(update); !full.empty()) lines.push_back(std::move(full));
+  // What to do about it stands at its end.
+  const auto add_prose = [&lines, width](const std::string& text) {
+    for (std::string& line : Split(Prose("", text, width), '\n')) lines.push_back(std::move(line));
+  };
+  if (!update.store_trouble().empty()) add_prose(StoreTrouble(update));
+  if (const std::string full = FullDisks(update); !full.empty()) add_prose(full);
   for (const std::string& line : RunningLines(update)) lines.push_back(line);
+  if (width <= 0) return lines;
   for (std::string& line : lines) line = CutToWidth(line, width);
   return lines;
 }

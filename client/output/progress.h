@@ -52,7 +52,7 @@ class ProgressView {
 // "12/945 done, 9 running, 924 queued; 1,204 job-steps/s; about 12 min left".
 std::string ProgressLine(const v1::SweepUpdate& update);
 
-// The lines of the block, without colour. `bar`: with one in front of the share that is done, as on a terminal.
+// The lines of the block, without colour, in `width` columns; 0: as wide as they are. `bar`: with one in front of the share that is done, as on a terminal.
 std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width, bool bar = true);
 
 }  // namespace longreach::client

@@ -216,9 +216,7 @@ void AddLine(std::string line, std::string& out) {
 }
 
 // Prose around a table.
-void AddText(const std::string& text, int width, std::string& out) {
-  out += (width > 0 && DisplayWidth(text) > width ? Join(WrapWords(text, width), "\n") : text) + "\n";
-}
+void AddText(const std::string& text, int width, std::string& out) { out += Prose("", text, width) + "\n"; }
 
 // What the marks mean, each with its mark on one line.
 void AddLegend(const std::vector<std::string>& legend, int width, std::string& out) {

@@ -26,6 +26,35 @@ int WidthOf(int32_t point) {
   return wide ? 2 : 1;
 }
 
+// On the narrowest of terminals.
+constexpr int kLeastProse = 16;
+
+// Where the word at `at` ends: behind its last byte, or behind what stands between apostrophes, if it begins so.
+size_t EndOfWord(std::string_view text, size_t at) {
+  constexpr std::string_view kBefore = "([", kBehind = ".,;:!?)]";
+  const auto end_of = [text](size_t from) { return std::min(text.find(' ', from), text.size()); };
+  const size_t open = text.find_first_not_of(kBefore, at);
+  const size_t end = end_of(at);
+  if (open >= end || text[open] != '\'') return end;
+  for (size_t until = end;; until = end_of(until + 1)) {
+    const size_t last = text.substr(0, until).find_last_not_of(kBehind);
+    if (last > open && text[last] == '\'') return until;
+    if (until == text.size()) return end;  // It is an apostrophe.
+  }
+}
+
+std::vector<std::string> ProseLines(std::string_view text, int width) {
+  std::vector<std::string> lines;
+  for (size_t at = text.find_first_not_of(' '); at < text.size(); at = text.find_first_not_of(' ', at)) {
+    const size_t end = EndOfWord(text, at);
+    const std::string word(text.substr(at, end - at));
+    if (lines.empty() || DisplayWidth(lines.back()) + 1 + DisplayWidth(word) > width) lines.push_back(word);
+    else lines.back() += " " + word;
+    at = end;
+  }
+  return lines;
+}
+
 std::string WithUnit(double value, double base, std::initializer_list<const char*> units) {
   if (!std::isfinite(value)) return "-";
   const char* const* unit = units.begin();
@@ -92,6 +121,20 @@ std::vector<std::string> WrapWords(std::string_view text, int width) {
     }
   }
   return lines;
+}
+
+std::string Prose(std::string_view lead, std::string_view text, int width) {
+  std::string out(lead);
+  const int before = DisplayWidth(lead);
+  bool is_first = true;
+  for (const std::string& line : Split(text, '\n')) {
+    if (!is_first) out += '\n';
+    const int indent = is_first ? before : 0;
+    is_first = false;
+    const bool is_whole = width <= 0 || line.starts_with(' ') || indent + DisplayWidth(line) <= width;
+    out += is_whole ? line : Join(ProseLines(line, std::max(width - indent, kLeastProse)), "\n" + PadRight("", indent));
+  }
+  return out;
 }
 
 std::string PadRight(std::string_view text, int width) {

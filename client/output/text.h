@@ -32,6 +32,11 @@ std::string CutToWidth(std::string_view text, int width);
 // Its words in lines of at most `width` columns, a longer word in a line of its own.
 std::vector<std::string> WrapWords(std::string_view text, int width);
 
+// Prose behind `lead`, in lines of at most `width` columns where that is not 0: the others stand below the beginning of the first. A longer word has a
+// line of its own, and so has what stands between apostrophes, which is mostly a command: broken, it could not be copied. What has lines already
+// keeps them, and those of them that are indented stay whole. Without a line feed at the end.
+std::string Prose(std::string_view lead, std::string_view text, int width);
+
 // Blanks after (or before) the text up to `width` columns.
 std::string PadRight(std::string_view text, int width);
 std::string PadLeft(std::string_view text, int width);

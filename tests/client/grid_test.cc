@@ -80,6 +80,20 @@ TEST(GridTest, ATextAtTheRightEndOfANarrowTableIsBrokenIntoLines) {
             "gpu       12\n") << "in a block of its own, too";
 }
 
+// Beside the others it would be wider than the terminal, as a word is not broken.
+TEST(GridTest, ATextWhoseWordIsLongHasABlockOfItsOwn) {
+  const Grid grid{.columns = {{"kind", "KIND"}, {"bytes", "BYTES", true}, {"hash", "HASH"}}, .rows = {{TextCell("log"), NumberCell(123456), TextCell(std::string(40, 'f'))}}};
+  EXPECT_EQ(GridAsTable(grid, false, 50),
+            "KIND   BYTES\n"
+            "log   123456\n"
+            "\n"
+            "KIND  HASH\n"
+            "log   ffffffffffffffffffffffffffffffffffffffff\n");
+  EXPECT_EQ(GridAsTable(grid, false, 54),
+            "KIND   BYTES  HASH\n"
+            "log   123456  ffffffffffffffffffffffffffffffffffffffff\n");
+}
+
 TEST(GridTest, ColumnsThatAreTooWideByThemselvesHaveABlockEach) {
   const auto blocks = [](const std::vector<int>& widths, int width) {
     std::vector<std::pair<size_t, size_t>> found;

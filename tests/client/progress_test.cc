@@ -205,6 +205,21 @@ TEST(ProgressTest, WhatIsNoTerminalGetsNoBar) {
   EXPECT_EQ(ProgressBlock(Update(472, 9), 160, /*bar=*/false).at(1), "49.9 % done");
 }
 
+TEST(ProgressTest, WhatToDoAboutAFullDiskIsNotCutOff) {
+  v1::SweepUpdate update = Update(12, 9);
+  update.set_store_trouble("the store takes nothing: the disk is full");
+  const std::vector<std::string> block = ProgressBlock(update, 42);
+  ASSERT_EQ(block.size(), 5u);
+  EXPECT_EQ(block[3], "the store takes nothing: the disk is full;");
+  EXPECT_EQ(block[4], "it goes on by itself");
+}
+
+TEST(ProgressTest, WithoutAWidthNothingIsCutOff) {
+  v1::SweepUpdate update = Update(12, 9);
+  update.mutable_sweep()->set_name(std::string(300, 'n'));
+  EXPECT_EQ(ProgressBlock(update, 0, /*bar=*/false).front(), ProgressLine(update));
+}
+
 TEST(ProgressTest, SurvivesNumbersThatMakeNoSense) {
   v1::SweepUpdate update;
   update.set_job_steps_done(std::numeric_limits<double>::quiet_NaN());

@@ -93,6 +93,25 @@ TEST(TextTest, WrapsWordsByColumns) {
   EXPECT_THAT(WrapWords("", 10), ::testing::IsEmpty());
 }
 
+TEST(TextTest, ProseKeepsToAWidthBehindItsBeginning) {
+  EXPECT_EQ(Prose("- ", "one two three four five", 0), "- one two three four five");
+  EXPECT_EQ(Prose("- ", "one two three four five", 25), "- one two three four five");
+  EXPECT_EQ(Prose("- ", "one two three four five", 24), "- one two three four\n  five");
+  EXPECT_EQ(Prose("", "überlängen† are words of columns", 20), "überlängen† are\nwords of columns");
+  EXPECT_EQ(Prose("", "a-word-that-is-longer-than-a-line is whole", 20), "a-word-that-is-longer-than-a-line\nis whole");
+  EXPECT_EQ(Prose("label  ", "one two three four", 3), "label  one two three\n       four") << "a terminal is not as narrow";
+  EXPECT_EQ(Prose("- ", "", 20), "- ");
+}
+
+TEST(TextTest, ProseBreaksNoCommand) {
+  EXPECT_EQ(Prose("", "nothing runs; 'longreach run a --store b' is what runs it", 30), "nothing runs;\n'longreach run a --store b' is\nwhat runs it");
+  EXPECT_EQ(Prose("", "so ('longreach retry a-long-name-of-a-sweep'), it is said", 20), "so\n('longreach retry a-long-name-of-a-sweep'),\nit is said");
+  EXPECT_EQ(Prose("", "where 'longreach run --store 'a b'' makes one", 33), "where\n'longreach run --store 'a b''\nmakes one");
+  EXPECT_EQ(Prose("", "the workers' disk and 'that of all others", 20), "the workers' disk\nand 'that of all\nothers") << "it is never closed";
+  EXPECT_EQ(Prose("", "to go on, which takes long:\n  longreach run table-b1 --store b.db\nand that is all of it", 20),
+            "to go on, which\ntakes long:\n  longreach run table-b1 --store b.db\nand that is all of\nit");
+}
+
 TEST(TextTest, WritesNumbersForPeople) {
   EXPECT_EQ(Thousands(0), "0");
   EXPECT_EQ(Thousands(999), "999");
