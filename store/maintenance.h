@@ -69,6 +69,8 @@ struct CheckReport {
   // One line each; none: the store is sound. At most kMaxViolations of each kind, but of files each (CutFilesShort).
   std::vector<std::string> violations{};
   std::map<std::string, Concern> concerns{};  // Of these lines, but for those that count what there is no place for.
+  // Of the lines that SQLite says alike of several rows: how often. No part of the line, as it may be another number in the next check.
+  std::map<std::string, int64_t> times{};
   // Ascending by hash. No violation: such a file may be named by another copy of the database.
   std::vector<UnnamedFile> unnamed{};
   // What the lines on files are of, all of them but those of files that cannot be looked at now, for whoever mends it (repair.h).
@@ -82,8 +84,12 @@ struct CheckReport {
 
   // Whether one of the violations is of that.
   bool Has(Concern concern) const;
+  // One of them as people are told it: with how often it is so, if that is more than once.
+  std::string Told(const std::string& violation) const;
 };
 inline constexpr int kMaxViolations = 20;
+// So many faults SQLite is asked for: each row with a value that the schema does not admit is one.
+inline constexpr int64_t kMostFaults = 100'000;
 // What CheckRows() finds out of the files that there should be.
 struct ExpectedFiles {
   bool with_parts = false;  // Asks for them: they are many, and only files that are read are compared with them.

@@ -67,7 +67,7 @@ constexpr std::pair<store::Concern, std::string_view> kAdvice[] = {
 v1::CheckStoreResponse ToResponse(store::CheckReport report, const std::filesystem::path& folder) {
   store::CutFilesShort(report);
   v1::CheckStoreResponse response;
-  for (const std::string& violation : report.violations) response.add_violations(violation);
+  for (const std::string& violation : report.violations) response.add_violations(report.Told(violation));
   for (const auto& [concern, advice] : kAdvice) {
     if (report.Has(concern)) response.add_remarks(std::string(advice));
   }

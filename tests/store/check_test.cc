@@ -73,6 +73,23 @@ TEST_P(CheckTest, FindsWhatWasPlanted) {
   EXPECT_THAT(test_.Violations(), Contains(HasSubstr(expected)));
 }
 
+TEST_F(CheckTest, ValuesThatTheSchemaDoesNotAdmitAreSaidOnceForEachTableWithHowManyThereAre) {
+  ASSERT_OK(test_.db().Execute("PRAGMA ignore_check_constraints = ON; DROP TRIGGER jobs_counted; UPDATE jobs SET diverged = 2; UPDATE sweeps SET state = 'odd' WHERE num = 2; "
+                               "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50) "
+                               "INSERT INTO workers(id, name, incarnation, abilities, build, device, threads, pack_limit, first_seen_at, seen_at, device_id, state) "
+                               "SELECT 'odd' || i, name, incarnation, abilities, build, device, threads, pack_limit, first_seen_at, seen_at, device_id, 'odd' FROM workers, n; "
+                               "PRAGMA ignore_check_constraints = OFF"));
+
+  ASSERT_OK_AND_ASSIGN(CheckReport report, Check(test_.db(), test_.store->artifacts(), false));
+
+  std::vector<std::string> told;
+  for (const std::string& line : report.violations) {
+    if (line.find("CHECK") != line.npos) told.push_back(report.Told(line));
+  }
+  EXPECT_THAT(told, ::testing::UnorderedElementsAre("CHECK constraint failed in jobs (7 times)", "CHECK constraint failed in sweeps", "CHECK constraint failed in workers (50 times)"));
+  for (const char* table : {"jobs", "sweeps", "workers"}) EXPECT_EQ(report.concerns.at(std::string("CHECK constraint failed in ") + table), Concern::kFile) << table;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Planted, CheckTest,
     ::testing::Values(
