@@ -38,6 +38,9 @@ std::string DeviceTimeText(double seconds) {
 }
 GridCell SecondsCell(double seconds) { return NumberCell(seconds, DeviceTimeText(seconds)); }
 
+// "1 attempt has", "2 attempts have".
+std::string Attempts(int64_t number, std::string_view of_one, std::string_view of_many) { return fmt::format("{} {}", Count(number, "attempt"), number == 1 ? of_one : of_many); }
+
 bool HasInputs(const v1::SweepSpec& spec) {
   return !spec.inputs().empty() || std::ranges::any_of(spec.systems(), [](const v1::System& system) { return !system.with().inputs().empty(); });
 }
@@ -154,16 +157,13 @@ class Cost final : public Command {
     if (format == Format::kLatex) session.out() << "% " << Printable(title) << "\n";
     if (format == Format::kJson) session.out() << RowsAsJson(time);
     else session.Print(Rows(time, format != Format::kCsv), "rows");
-    if (time.running() > 0) session.Say(fmt::format("note: {} not ended, and {} counted until {} last heard of", time.running() == 1 ? "1 attempt has" : Thousands(time.running()) + " attempts have",
-                                                       time.running() == 1 ? "is" : "are", time.running() == 1 ? "its worker was" : "their workers were"));
+    if (time.running() > 0) session.Say(fmt::format("note: {} last heard of", Attempts(time.running(), "has not ended, and is counted until its worker was", "have not ended, and are counted until their workers were")));
     if (const SpentTime unsure = time.Unsure(); unsure.attempts > 0) {
-      session.Say(fmt::format("note: {} of all TIME is of {}, counted until that was noticed: when {} fell silent is not known",
-                              DeviceTimeText(unsure.seconds), unsure.attempts == 1 ? "1 attempt that was lost" : Thousands(unsure.attempts) + " attempts that were lost",
-                              unsure.attempts == 1 ? "its worker" : "their workers"));
+      session.Say(fmt::format("note: {} of all TIME is of {} fell silent is not known", DeviceTimeText(unsure.seconds),
+                              Attempts(unsure.attempts, "that was lost, counted until that was noticed: when its worker", "that were lost, counted until that was noticed: when their workers")));
     }
     if (const int64_t unknown = time.OnUnknownDevices(); unknown > 0) {
-      session.Say(fmt::format("note: {} of workers that do not say which device of its kind they have: each of these is counted as a device of its own",
-                              unknown == 1 ? "1 attempt is" : Thousands(unknown) + " attempts are"));
+      session.Say(fmt::format("note: {} of workers that do not say which device of its kind they have: each of these is counted as a device of its own", Attempts(unknown, "is", "are")));
     }
     if (HasInputs(sweep.spec())) session.Say("note: jobs that make inputs are not counted here");
     if (time.Total().jobs == 0) session.Say(fmt::format("none of its jobs has been begun; 'longreach explain JOB{}' says why", WhereFlags(session)));

@@ -117,6 +117,12 @@ TEST_F(CostTest, WhatIsNotCountedOrNotDoneIsSaid) {
   const Outcome runs = Run({"cost", "last"});
   EXPECT_THAT(runs.out, HasSubstr("2         1        0  10.0 s       0.0 s     -\n"));
   EXPECT_EQ(runs.err, "note: 1 attempt has not ended, and is counted until its worker was last heard of\n");
+  // Each job has one of its own.
+  v1::AttemptInfo another = scheduler_.attempts.front();
+  another.set_attempt(8);
+  scheduler_.attempts_of[scheduler_.jobs.jobs(1).id()] = {another};
+  EXPECT_THAT(Run({"cost", "last"}).err, HasSubstr("note: 2 attempts have not ended, and are counted until their workers were last heard of\n"));
+  scheduler_.attempts_of.clear();
 
   scheduler_.attempts.clear();
   const Outcome none = Run({"cost", "last"});
