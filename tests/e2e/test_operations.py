@@ -95,10 +95,14 @@ def test_the_page_has_commands_a_config_file_and_no_other_blocks():
     assert len(BLOCKS) >= 10 and PAGE.count("```yaml\n") == 1 and PAGE.count("```") == 2 * (len(BLOCKS) + 1)
 
 
+@pytest.fixture(scope="module")
+def helps():
+    return "".join(subprocess.run([BIN / words[0], *words[1:]], capture_output=True, text=True).stdout
+                   for words in (["longreach", "reference"], ["longreach-scheduler", "--help"]))
+
+
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`(--[a-z-]+)", PAGE))))
-def test_options_of_the_page_exist(name):
-    helps = "".join(subprocess.run([BIN / words[0], *words[1:]], capture_output=True, text=True).stdout
-                    for words in (["longreach", "reference"], ["longreach-scheduler", "--help"]))
+def test_options_of_the_page_exist(name, helps):
     assert name in helps, name
 
 
