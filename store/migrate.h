@@ -1,4 +1,4 @@
-// The schema: numbered files in schema/, compiled in, applied forward only, one transaction each.
+// The schema: numbered files in schema/, compiled in, applied forward only, one transaction each; to a new file all in one.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ std::string_view CheckSql();
 absl::StatusOr<int> FoundVersion(sql::Connection& db, int newest = SchemaVersion());
 
 // Brings a database up to date; the version it had. An older file is first copied to FILE.vN.backup (with .2, .3, ..
-// behind it if there are others, which are kept; not if the last of them is the same). A migration that fails leaves the file at the version before it. Tests give other migrations.
+// behind it if there are others, which are kept; not if the last of them is the same). A migration that fails leaves the file at the version before it, and a new one empty. Tests give other migrations.
 absl::StatusOr<int> Migrate(sql::Connection& db, std::span<const std::string_view> migrations = Migrations());
 
 }  // namespace longreach::store

@@ -262,6 +262,18 @@ TEST_F(MigrateTest, AMigrationThatFailsLeavesTheFileAtTheVersionBefore) {
   EXPECT_EQ(*db.One<int>("SELECT count(*) FROM pragma_table_info('sweeps') WHERE name LIKE 'note%'"), 1);
 }
 
+TEST_F(MigrateTest, AMigrationThatFailsLeavesANewFileEmpty) {
+  sql::Connection db = Open();
+
+  const absl::Status status = Migrate(db, With({kSecond, kBroken})).status();
+
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no_such_table"));
+  EXPECT_EQ(*db.One<int>("PRAGMA user_version"), 0);
+  EXPECT_EQ(*db.One<int>("SELECT count(*) FROM sqlite_schema"), 0);
+  EXPECT_EQ(*Migrate(db), 0) << "and nothing is in the way of the next try";
+  EXPECT_EQ(*db.One<int>("PRAGMA user_version"), SchemaVersion());
+}
+
 TEST_F(MigrateTest, ANewerFileIsRefusedAndLeftAsItIs) {
   {
     sql::Connection db = Open();
