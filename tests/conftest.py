@@ -7,9 +7,11 @@ import harness
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item):
     report = yield
-    home = item.funcargs.get("home") if hasattr(item, "funcargs") else None
-    if report.failed and home is not None:
-        report.sections.append(("logs", home.logs()))
+    if report.failed:
+        # A fixture is a Home, or a process of one.
+        homes = [getattr(fixture, "home", fixture) for fixture in getattr(item, "funcargs", {}).values()]
+        for home in {id(home): home for home in homes if isinstance(home, harness.Home)}.values():
+            report.sections.append(("logs", home.logs()))
     return report
 
 

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import harness
-from harness import BIN, Process, messages, query, run, run_cli, until
+from harness import BIN, Process, Scheduler, messages, query, run, run_cli, until
 
 # What is asked for, the exit code, and what the message must name.
 REFUSED_SPECIFICATIONS = [
@@ -47,6 +47,13 @@ REFUSED_SPECIFICATIONS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def unused():
+    """A scheduler for all that is refused: its store stays empty."""
+    with harness.Home() as home:
+        yield Scheduler(home)
+
+
 def assert_refused(ended, code, named):
     assert ended.code == code, ended
     assert ended.out == "", ended
@@ -57,9 +64,9 @@ def assert_refused(ended, code, named):
 
 
 @pytest.mark.parametrize(("settings", "code", "named"), REFUSED_SPECIFICATIONS, ids=lambda value: "-".join(map(str, value)) if isinstance(value, list) else None)
-def test_refuses_a_specification_that_makes_no_sense_and_stores_nothing(home, scheduler, settings, code, named):
-    assert_refused(run_cli(home, "submit", "quickstart", *settings, scheduler=scheduler), code, named)
-    assert query(scheduler.store, "SELECT (SELECT count(*) FROM sweeps), (SELECT count(*) FROM jobs)") == [(0, 0)]
+def test_refuses_a_specification_that_makes_no_sense_and_stores_nothing(home, unused, settings, code, named):
+    assert_refused(run_cli(home, "submit", "quickstart", *settings, scheduler=unused), code, named)
+    assert query(unused.store, "SELECT (SELECT count(*) FROM sweeps), (SELECT count(*) FROM jobs)") == [(0, 0)]
 
 
 @pytest.mark.parametrize(("text", "named"), [
@@ -72,11 +79,11 @@ def test_refuses_a_specification_that_makes_no_sense_and_stores_nothing(home, sc
     ("", ["sweep.yaml"]),
     ("\x00\xff\x00", ["sweep.yaml"]),
 ], ids=["open-bracket", "twice", "unknown-field", "type", "list-for-message", "list", "empty", "binary"])
-def test_refuses_a_broken_sweep_file_and_names_the_line(home, scheduler, text, named):
+def test_refuses_a_broken_sweep_file_and_names_the_line(home, unused, text, named):
     file = home.path / "sweep.yaml"
     file.write_bytes(text.encode("latin-1"))
-    assert_refused(run_cli(home, "submit", file, scheduler=scheduler), 2, named)
-    assert query(scheduler.store, "SELECT count(*) FROM sweeps") == [(0,)]
+    assert_refused(run_cli(home, "submit", file, scheduler=unused), 2, named)
+    assert query(unused.store, "SELECT count(*) FROM sweeps") == [(0,)]
 
 
 @pytest.mark.parametrize("command", ["plan", "submit", "run"])
@@ -87,11 +94,11 @@ def test_refuses_a_broken_sweep_file_and_names_the_line(home, scheduler, text, n
     ("{aggregate: average}", ["table.aggregate", "average"]),
     ("{only: [foo=1]}", ["table.only", "foo"]),
 ], ids=["axis", "twice", "metric", "aggregate", "only"])
-def test_refuses_a_table_that_cannot_be_printed_before_anything_is_trained(home, scheduler, command, table, named):
+def test_refuses_a_table_that_cannot_be_printed_before_anything_is_trained(home, unused, command, table, named):
     file = home.path / "sweep.yaml"
     file.write_text(f"name: x\nexperiment: noop\naxes: {{task: even_pairs, encoding: [none, rope], learning_rate: 1e-3, seed: 0}}\ntable: {table}\n")
-    assert_refused(run_cli(home, command, file, scheduler=scheduler), 2, named)
-    assert query(scheduler.store, "SELECT count(*) FROM sweeps") == [(0,)]
+    assert_refused(run_cli(home, command, file, scheduler=unused), 2, named)
+    assert query(unused.store, "SELECT count(*) FROM sweeps") == [(0,)]
 
 
 def test_says_when_there_is_no_scheduler(home):
