@@ -15,7 +15,7 @@
 #include "tests/simulation/op.h"
 #include "tests/simulation/plants.h"
 #include "tests/simulation/scheduler.h"
-#include "tests/simulation/store_folder.h"
+#include "tests/store/store_folder.h"
 
 namespace longreach::simulation {
 namespace {
@@ -341,7 +341,7 @@ class StoreScheduler final : public Scheduler {
   const Universe& universe_;
   const Hazards hazards_;
   const std::string plant_;
-  const StoreFolder folder_;
+  const store::StoreFolder folder_;
   Model model_;
   Deadlines deadlines_;
   GroupRunner runner_;

@@ -25,7 +25,7 @@ class ApartTest : public ::testing::Test {
     return jobs;
   }
 
-  TestStore test_{":memory:"};
+  TestStore test_;
   bool gave_up_ = false;  // The last search.
 };
 

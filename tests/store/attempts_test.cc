@@ -13,7 +13,7 @@ class AttemptsTest : public ::testing::Test {
     test_.AddWorker("w1");
     test_.AddWorker("w2");
   }
-  TestStore test_{":memory:"};
+  TestStore test_;
 };
 
 TEST_F(AttemptsTest, AnAttemptHasItsMembersInOrderAndWhatMadeIt) {

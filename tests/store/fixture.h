@@ -19,6 +19,7 @@
 #include "store/store.h"
 #include "store/sweeps.h"
 #include "store/workers.h"
+#include "tests/store/store_folder.h"
 #include "tests/support/status.h"
 #include "tests/support/temporary_folder.h"
 
@@ -58,7 +59,13 @@ inline std::vector<int64_t> SweepMembers(sql::Connection& db, int64_t sweep) {
 }
 
 struct TestStore {
-  explicit TestStore(const std::filesystem::path& file) {
+  // One in a folder of its own.
+  TestStore() : folder(std::make_unique<StoreFolder>()) { Open(folder->file()); }
+  // That at `file`, which is made where nothing is.
+  explicit TestStore(const std::filesystem::path& file) { Open(file); }
+
+  void Open(const std::filesystem::path& file) {
+    if (file != ":memory:" && !std::filesystem::exists(file)) std::ofstream(file, std::ios::binary) << EmptyStore();
     absl::StatusOr<std::unique_ptr<Store>> opened = Store::Open(file.string());
     EXPECT_TRUE(opened.ok()) << opened.status();
     if (opened.ok()) store = *std::move(opened);
@@ -158,6 +165,7 @@ struct TestStore {
     return report.ok() ? report->violations : std::vector<std::string>{"the check failed"};
   }
 
+  std::unique_ptr<StoreFolder> folder;  // Null: the store lies where a test wants it.
   std::unique_ptr<Store> store;
 };
 

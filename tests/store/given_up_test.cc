@@ -37,7 +37,7 @@ class GivenUpTest : public ::testing::Test {
     return jobs;
   }
 
-  TestStore test_{":memory:"};
+  TestStore test_;
 };
 
 TEST_F(GivenUpTest, ARunningJobIsDroppedAndAnotherSweepKeepsWhatItWants) {

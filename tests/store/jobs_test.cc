@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 class JobsTest : public ::testing::Test {
  protected:
   JobsTest() { test_.AddWorker("w1"); }
-  TestStore test_{":memory:"};
+  TestStore test_;
 };
 
 // A result with one measurement.

@@ -20,7 +20,7 @@ class LeasingTest : public ::testing::Test {
     return nums;
   }
 
-  TestStore test_{":memory:"};
+  TestStore test_;
 };
 
 TEST_F(LeasingTest, TheGroupHoldsJobsThatDifferOnlyInWhatAPackMayDifferIn) {

@@ -32,7 +32,7 @@ class PacesTest : public ::testing::Test {
     return seconds;
   }
 
-  TestStore test_{":memory:"};
+  TestStore test_;
 };
 
 TEST_F(PacesTest, WhatHasEndedIsThatOfTheSweepTheNewestFirst) {

@@ -124,11 +124,10 @@ TEST(StoreTest, IsTheSameStoreWhenItIsOpenedAgainOrCopiedAndNoOtherIs) {
   TemporaryFolder folder;
   std::string identity;
   {
-    TestStore made(folder / "s.db");
-    const absl::StatusOr<std::string> drawn = Identity(made.db());
-    ASSERT_OK(drawn);
-    identity = *drawn;
-    ASSERT_OK(Backup(made.db(), folder / "copy.db"));
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> made, Store::Open((folder / "s.db").string()));
+    ASSERT_OK_AND_ASSIGN(identity, Identity(made->writer_connection()));
+    ASSERT_OK(Backup(made->writer_connection(), folder / "copy.db"));
+    ASSERT_OK(Store::Open((folder / "other.db").string()));
   }
   EXPECT_THAT(identity, ::testing::MatchesRegex("[0-9a-f]{32}"));
   TestStore again(folder / "s.db"), copy(folder / "copy.db"), other(folder / "other.db"), memory(":memory:");
@@ -136,6 +135,28 @@ TEST(StoreTest, IsTheSameStoreWhenItIsOpenedAgainOrCopiedAndNoOtherIs) {
   EXPECT_EQ(*Identity(copy.db()), identity);
   EXPECT_NE(*Identity(other.db()), identity);
   EXPECT_NE(*Identity(memory.db()), *Identity(other.db()));
+}
+
+// What tests of stores begin with (store_folder.h) is what a new store is, but for its identity.
+TEST(StoreTest, ACopyOfAnEmptyStoreIsAsANewOne) {
+  TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> made, Store::Open((folder / "s.db").string()));
+  TestStore copy, other;
+
+  const auto text = [](sql::Connection& db, const std::string& query) {
+    std::string lines;
+    absl::StatusOr<sql::Rows> rows = db.Query(query);
+    EXPECT_OK(rows);
+    while (rows.ok() && rows->Next()) lines += rows->Get<std::string>(0) + "\n";
+    return lines;
+  };
+  for (const char* query : {"SELECT type || name || tbl_name || ifnull(sql, '') FROM sqlite_schema ORDER BY rowid", "SELECT name || seq FROM sqlite_sequence ORDER BY name",
+                            "SELECT count(*) || max(length(id)) || max(artifacts) FROM identity", "SELECT user_version FROM pragma_user_version"}) {
+    EXPECT_EQ(text(copy.db(), query), text(made->writer_connection(), query)) << query;
+  }
+  EXPECT_THAT(*Identity(copy.db()), ::testing::MatchesRegex("[0-9a-f]{32}"));
+  EXPECT_NE(*Identity(copy.db()), *Identity(other.db()));
+  EXPECT_THAT(copy.Violations(), IsEmpty());
 }
 
 TEST(StoreTest, AReaderSeesOneMomentAndDoesNotWaitForTheWriter) {

@@ -31,7 +31,7 @@ class SweepsTest : public ::testing::Test {
     return dropped;
   }
 
-  TestStore test_{":memory:"};
+  TestStore test_;
 };
 
 TEST_F(SweepsTest, CountersFollowEachJobInEachOfItsSweeps) {

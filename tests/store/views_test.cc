@@ -30,7 +30,7 @@ class ViewsTest : public ::testing::Test {
     EXPECT_OK(rows->status());
     return lines;
   }
-  TestStore test_{":memory:"};
+  TestStore test_;
 };
 
 TEST_F(ViewsTest, TableB1IsTheBestOfSeedsAndLearningRatesOfEachSweep) {

@@ -9,7 +9,7 @@ using ::testing::HasSubstr;
 
 class WorkersTest : public ::testing::Test {
  protected:
-  TestStore test_{":memory:"};
+  TestStore test_;
 };
 
 TEST_F(WorkersTest, AWorkerThatComesAgainReplacesItsRowButNotWhenItWasFirstSeen) {

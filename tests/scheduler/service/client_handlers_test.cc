@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "proto/base/clock.h"
+#include "tests/store/store_folder.h"
 #include "tests/support/temporary_folder.h"
 
 namespace longreach::service {
@@ -45,7 +46,7 @@ class LocalCall {
 class ClientHandlersTest : public ::testing::Test {
  protected:
   ClientHandlersTest() {
-    absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open(":memory:");
+    absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open(folder_.file().string());
     if (!opened.ok()) ADD_FAILURE() << opened.status();
     store_ = *std::move(opened);
     engine_ = std::make_unique<Engine>(clock_, EngineOptions(), [](const store::Event&) {}, [] {});
@@ -62,6 +63,7 @@ class ClientHandlersTest : public ::testing::Test {
   }
 
   SystemClock clock_;
+  const store::StoreFolder folder_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<store::Writer> writer_;

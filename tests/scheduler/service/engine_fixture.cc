@@ -14,7 +14,7 @@
 namespace longreach::service {
 
 EngineFixture::EngineFixture() {
-  absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open(":memory:");
+  absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open(folder_.file().string());
   if (!opened.ok()) ADD_FAILURE() << opened.status();
   store_ = *std::move(opened);
   RestartScheduler();

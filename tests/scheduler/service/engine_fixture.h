@@ -15,6 +15,7 @@
 #include "scheduler/service/engine.h"
 #include "store/store.h"
 #include "store/writer.h"
+#include "tests/store/store_folder.h"
 
 namespace longreach::service {
 
@@ -66,6 +67,7 @@ class EngineFixture : public ::testing::Test {
   std::vector<double> Scores(const std::string& sweep);
 
   FakeClock clock_;
+  const store::StoreFolder folder_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Engine> engine_;
   int events_ = 0;       // That were handed to the writer.

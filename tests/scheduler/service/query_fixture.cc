@@ -33,7 +33,7 @@ v1::SweepSpec LongSweep(const std::string& name) {
 }
 
 QueryFixture::QueryFixture() {
-  absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open(":memory:");
+  absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open(folder_.file().string());
   EXPECT_TRUE(opened.ok()) << opened.status();
   store_ = *std::move(opened);
 }

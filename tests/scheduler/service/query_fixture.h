@@ -15,6 +15,7 @@
 #include "store/attempts.h"
 #include "store/jobs.h"
 #include "store/store.h"
+#include "tests/store/store_folder.h"
 
 namespace longreach::service {
 
@@ -51,6 +52,7 @@ class QueryFixture : public ::testing::Test {
   // A snapshot of now.
   store::Snapshot Read();
 
+  const store::StoreFolder folder_;
   std::unique_ptr<store::Store> store_;
   LiveBoard board_;
   WallTime now_{std::chrono::seconds(1'800'000'000)};

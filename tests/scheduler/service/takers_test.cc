@@ -34,7 +34,7 @@ class TakersTest : public ::testing::Test {
     return taker.ok() && taker->has_value() ? **taker : "nobody";
   }
 
-  store::TestStore test_{":memory:"};
+  store::TestStore test_;
 };
 
 TEST_F(TakersTest, TheFirstGoesFirstUntilItHasNoMoreRoom) {
