@@ -147,15 +147,13 @@ absl::Status Session::TrainSteps() {
   const PackSettings& settings = request_.settings;
   Milestones milestones(state_.step, settings.training.steps, Clock::now());
   RecentLosses losses;
-  const bool same_rates = ScheduleOf(settings).constant();
   // Where it begins: not with the newest checkpoint, if that could not be used.
   if (state_.step < settings.training.steps) Report(Progress::Phase::kTraining);
   while (state_.step < settings.training.steps) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
-    // An engine has the same rates for all updates of a call: where each has its own they are made one by one.
     engine_->Train(
-        std::min(same_rates ? engine_->UpdatesAtATime() : 1, settings.training.steps - state_.step),
+        std::min(engine_->UpdatesAtATime(), settings.training.steps - state_.step),
         [&](uint64_t step) { return problem_->TrainingBatchFor(*engine_, step); }, LearningRates(), state_,
         [&](const std::vector<StepResult>& results) {
           std::vector<LossPoint> points = AddLosses(results);

@@ -10,6 +10,7 @@
 #include "worker/trainer/engine/batch.h"
 #include "worker/trainer/engine/recorded_work.h"
 #include "worker/trainer/engine/state.h"
+#include "worker/trainer/learning_rate.h"
 #include "worker/trainer/llama/memory.h"
 
 namespace longreach::trainer {
@@ -45,6 +46,7 @@ struct EngineOptions {
 
 class StepEngine {
  public:
+  explicit StepEngine(const PackSettings& settings) : same_rates_(ScheduleOf(settings).constant()) {}
   virtual ~StepEngine() = default;
 
   // "libtorch": recorded with the attempt.
@@ -66,11 +68,11 @@ class StepEngine {
   virtual std::vector<StepResult> Update(const std::vector<double>& losses,
                                          const std::vector<double>& learning_rates, PackState& state) = 0;
 
-  // How many updates Train() is best asked for.
-  virtual int UpdatesAtATime() const { return 1; }
+  // How many updates Train() is best asked for. One where the settings' learning rates change from update to update.
+  int UpdatesAtATime() const { return same_rates_ ? UpdatesAtSameRates() : 1; }
   // Updates in a row, each as Gradients() and Update() make it. `batch` makes that of an update, by its number; `updated` gets the
   // results of each, in order, when `state` counts it and says who is still live. Parameters may be those of a later update by then.
-  // Learning rates are the same in all of them: where they change, each update is a call.
+  // Learning rates are the same in all of them.
   using MakeBatch = std::function<Batch(uint64_t step)>;
   using Updated = std::function<void(const std::vector<StepResult>& results)>;
   virtual void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state,
@@ -97,6 +99,12 @@ class StepEngine {
   // `between` is called now and then from the calling thread; it may throw to break off.
   virtual std::vector<TestResult> Evaluate(const Batch& batch, PackState& state,
                                            const std::function<void()>& between) = 0;
+
+ private:
+  // UpdatesAtATime() where learning rates stay as they are.
+  virtual int UpdatesAtSameRates() const { return 1; }
+
+  bool same_rates_;
 };
 
 // The engine that `options` ask for. Where it cannot do what the settings ask for, it is "libtorch", which

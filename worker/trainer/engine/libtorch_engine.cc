@@ -13,7 +13,6 @@
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update.h"
 #include "worker/trainer/kernels/cuda_plugin.h"
-#include "worker/trainer/learning_rate.h"
 #include "worker/trainer/llama/windows.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/sent.h"
@@ -50,7 +49,8 @@ Tensor CrossEntropy(const Tensor& logits, const Tensor& targets) {
 class LibtorchEngine final : public StepEngine {
  public:
   LibtorchEngine(const PackSettings& settings, const EngineOptions& options, CudaProducts products)
-      : settings_(settings),
+      : StepEngine(settings),
+        settings_(settings),
         tf32_(products == CudaProducts::kTf32),
         device_(DeviceOf(options.cuda)),
         whole_pack_(options.cuda || options.whole_pack),
@@ -95,9 +95,6 @@ class LibtorchEngine final : public StepEngine {
     one.Settle([&](const std::vector<StepResult>& made) { results = made; });
     return results;
   }
-
-  // On a GPU the host hands over some updates and waits for none of them; but learning rates that change with the step are asked for anew.
-  int UpdatesAtATime() const override { return !device_.is_cpu() && ScheduleOf(settings_).constant() ? handover_.updates() : 1; }
 
   void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state, const Updated& updated) override {
     if (!whole_pack_) return StepEngine::Train(updates, batch, learning_rates, state, updated);
@@ -150,6 +147,9 @@ class LibtorchEngine final : public StepEngine {
   }
 
  private:
+  // On a GPU the host hands over some updates and waits for none of them.
+  int UpdatesAtSameRates() const override { return device_.is_cpu() ? 1 : handover_.updates(); }
+
   // One member's parameters as leaves of a graph, with a gradient buffer of their own.
   struct Unit {
     int64_t member = -1;

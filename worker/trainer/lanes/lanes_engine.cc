@@ -39,7 +39,8 @@ struct Workspace {
 class LanesEngine final : public StepEngine {
  public:
   LanesEngine(const PackSettings& settings, const EngineOptions& options, const lanes::Kernels& kernels)
-      : settings_(settings),
+      : StepEngine(settings),
+        settings_(settings),
         kernels_(kernels),
         task_(*catalog::FindTask(settings.task)),
         pool_(options.threads, options.recorder),

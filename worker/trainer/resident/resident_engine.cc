@@ -11,7 +11,6 @@
 #include "worker/trainer/engine/handover.h"
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/update.h"
-#include "worker/trainer/learning_rate.h"
 #include "worker/trainer/resident/pass_inputs.h"
 #include "worker/trainer/sent.h"
 #include "worker/trainer/tasks/registry.h"
@@ -59,7 +58,8 @@ ModelPlaces PlacesOf(const PackSettings& settings, const Encoder& encoder) {
 class ResidentEngine final : public StepEngine {
  public:
   ResidentEngine(const PackSettings& settings, const EngineOptions& options, resident::Launcher launcher)
-      : settings_(settings),
+      : StepEngine(settings),
+        settings_(settings),
         launcher_(std::move(launcher)),
         device_(DeviceOf(launcher_.cuda)),
         tests_(MakeLibtorchEngine(settings, options)),
@@ -92,11 +92,6 @@ class ResidentEngine final : public StepEngine {
     arguments.update = true;
     launcher_.train(arguments);
     return Settle(Outcomes(state.size()), 0, learning_rates, state);
-  }
-
-  int UpdatesAtATime() const override {
-    if (!ScheduleOf(settings_).constant()) return 1;  // As LibTorch's.
-    return launcher_.cuda ? handover_.updates() : 2;
   }
 
   void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state, const Updated& updated) override {
@@ -143,6 +138,8 @@ class ResidentEngine final : public StepEngine {
   }
 
  private:
+  int UpdatesAtSameRates() const override { return launcher_.cuda ? handover_.updates() : 2; }
+
   static Tensor OnHost(const void* values, size_t bytes) {
     Tensor copy = at::empty({static_cast<int64_t>(bytes)}, at::kByte);
     std::memcpy(copy.data_ptr(), values, bytes);
