@@ -80,7 +80,7 @@ TEST(LlamaNetworkTest, HeadScalesAreTunedAsTheGoldenTunerDoes) {
       }
     }
     const std::vector<StepResult> ours =
-        engine->Update(engine->Gradients(batch, state), {LearningRateAt(tuning, step)}, state);
+        engine->Update(engine->Gradients(batch, state), {RateAt(tuning.schedule(), tuning.learning_rate, step)}, state);
     const std::vector<TuningStep> theirs = tuner.Step(blocks);
     EXPECT_NEAR(ours[0].loss, theirs[0].loss, 1e-5);
     EXPECT_NEAR(ours[0].gradient_norm, theirs[0].gradient_norm, 1e-5);

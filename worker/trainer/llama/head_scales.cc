@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "proto/base/text.h"
-#include "worker/trainer/learning_rate.h"
 
 namespace longreach::trainer {
 
@@ -30,14 +29,6 @@ absl::Status Validate(const HeadScaleSettings& settings) {
   return absl::OkStatus();
 }
 
-double LearningRateAt(const HeadScaleSettings& settings, int step) {
-  return RateAt({.steps = settings.steps,
-                 .warmup_steps = settings.warmup_steps,
-                 .shape = RateSchedule::Shape::kCosine,
-                 .final_share = settings.final_share},
-                settings.learning_rate, step);
-}
-
 HeadScaleOptimizer::HeadScaleOptimizer(const HeadScaleSettings& settings, size_t factors)
     : settings_(settings), moment1_(factors, 0.0f), moment2_(factors, 0.0f) {}
 
@@ -46,7 +37,7 @@ double HeadScaleOptimizer::Step(std::span<const float> gradient, std::span<float
   for (const float g : gradient) squares += static_cast<double>(g) * g;
   const double norm = std::sqrt(squares);
   const float clip = static_cast<float>(std::min(settings_.clip_norm / (norm + kClipEpsilon), 1.0));
-  const float rate = static_cast<float>(LearningRateAt(settings_, step_));
+  const float rate = static_cast<float>(RateAt(settings_.schedule(), settings_.learning_rate, step_));
   ++step_;
   const float correction1 = static_cast<float>(1 - std::pow(kBeta1, step_)),
       correction2 = static_cast<float>(std::sqrt(1 - std::pow(kBeta2, step_)));

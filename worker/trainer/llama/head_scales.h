@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "proto/base/status.h"
+#include "worker/trainer/learning_rate.h"
 
 namespace longreach::trainer {
 
@@ -24,13 +25,15 @@ struct HeadScaleSettings {
   int warmup_steps = 20;
   double final_share = 0.1;  // Of the learning rate, at the end of the cosine.
   double clip_norm = 1;
+
+  // A warm-up and a cosine.
+  RateSchedule schedule() const {
+    return {.steps = steps, .warmup_steps = warmup_steps, .shape = RateSchedule::Shape::kCosine, .final_share = final_share};
+  }
 };
 
 // INVALID_ARGUMENT with the value that cannot be.
 absl::Status Validate(const HeadScaleSettings& settings);
-
-// The rate of update `step`, from 0 on: warm-up and cosine of learning_rate.h.
-double LearningRateAt(const HeadScaleSettings& settings, int step);
 
 // AdamW (0.9, 0.95, 1e-8) without decay, of one member's factors. In float32 but for the norm.
 class HeadScaleOptimizer {

@@ -199,8 +199,8 @@ void CheckTuning(const json& runs, const SafetensorsFile& stored, const NopeCase
       factors[e].push_back(tuner.factors()[static_cast<int64_t>(e)].clone());
       const json& log = runs[e].at("log").at(static_cast<size_t>(step));
       const std::string what = Text(runs[e].at("name").get<std::string>(), " step ", step);
-      check.Compare(what + " rate", trainer::LearningRateAt(settings[e], static_cast<int>(step)) - log.at("lr").get<double>(),
-          1e-9);
+      const double rate = trainer::RateAt(settings[e].schedule(), settings[e].learning_rate, static_cast<int>(step));
+      check.Compare(what + " rate", rate - log.at("lr").get<double>(), 1e-9);
       check.Compare(what + " loss", results[e].loss - log.at("loss").get<double>(), kTrajectory);
       check.Compare(what + " gradient norm", results[e].gradient_norm - log.at("grad_norm").get<double>(), kTrajectory);
     }

@@ -78,12 +78,13 @@ TEST(GenerationTest, NoEosComesBeforeTheLeastTokens) {
 
 TEST(HeadScalesTest, TheRateWarmsUpFromZeroAndFallsToAShare) {
   const HeadScaleSettings settings;  // The paper's: 200 steps, 20 of them warm-up.
+  const auto rate_at = [&](int step) { return RateAt(settings.schedule(), settings.learning_rate, step); };
 
-  EXPECT_EQ(LearningRateAt(settings, 0), 0);
-  EXPECT_DOUBLE_EQ(LearningRateAt(settings, 10), 0.05);
-  EXPECT_DOUBLE_EQ(LearningRateAt(settings, 20), 0.1);
-  EXPECT_DOUBLE_EQ(LearningRateAt(settings, 110), 0.055);
-  EXPECT_NEAR(LearningRateAt(settings, 200), 0.01, 1e-15);
+  EXPECT_EQ(rate_at(0), 0);
+  EXPECT_DOUBLE_EQ(rate_at(10), 0.05);
+  EXPECT_DOUBLE_EQ(rate_at(20), 0.1);
+  EXPECT_DOUBLE_EQ(rate_at(110), 0.055);
+  EXPECT_NEAR(rate_at(200), 0.01, 1e-15);
 }
 
 TEST(HeadScalesTest, TheBoundHoldsFactorsAfterEveryUpdateButNotWhereReluDoes) {
