@@ -300,6 +300,20 @@ TEST(EncodingsTest, SwitchesChangeWhatTheySay) {
   }
 }
 
+TEST(EncodingsTest, ParametersOfEachLayerNameItAndThoseOfAllLayersNone) {
+  // What the names of the last layer's parameters begin with.
+  const auto place = [](const std::string& encoding, bool shared) {
+    PackSettings settings = SmallSettings(encoding, false);
+    settings.model.kerple_shared = settings.model.fire_shared = shared;
+    const std::string name = MakeModel(settings)->EncodingParameters().back().name;
+    return name.substr(0, name.find(encoding == "fire" ? "fire_" : "kerple_"));
+  };
+  for (const std::string encoding : {"fire", "log_kerple", "power_kerple"}) {
+    EXPECT_EQ(place(encoding, false), "layer1.attn.") << encoding;
+    EXPECT_EQ(place(encoding, true), "attn.") << encoding;
+  }
+}
+
 TEST(EncodingsTest, KerpleParametersAreBroughtBackIntoTheirRangeInEveryMember) {
   for (const std::string encoding : {"log_kerple", "power_kerple"}) {
     const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(SmallSettings(encoding, false), {.threads = 1});

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "worker/trainer/encodings/encoding.h"
+#include "worker/trainer/encodings/layer_sets.h"
 #include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
@@ -19,7 +20,7 @@ namespace {
 // Source: arXiv:2310.04418, section 3 and the code in its appendix, whose initial values these are: PyTorch's of linear layers.
 class Fire final : public Encoding {
  public:
-  explicit Fire(const EncodingConfig& config) : config_(config) {}
+  explicit Fire(const EncodingConfig& config) : config_(config), of_layers_(config.layers, config.fire_shared) {}
 
   PositionUse Use() const override { return PositionUse::kDistances; }
   bool Trained() const override { return true; }
@@ -28,9 +29,8 @@ class Fire final : public Encoding {
   void Declare(ParameterLayout& layout) override {
     const int64_t width = config_.fire_width;
     const double of_hidden = 1.0 / std::sqrt(static_cast<double>(width));
-    const int sets = config_.fire_shared ? 1 : config_.layers;
-    for (int i = 0; i < sets; ++i) {
-      const std::string place = config_.fire_shared ? "attn.fire_" : "layer" + std::to_string(i) + ".attn.fire_";
+    for (int i = 0; i < of_layers_.count(); ++i) {
+      const std::string place = of_layers_.Place(i) + "fire_";
       sets_.push_back({.c = layout.Add(place + "c", {1}, {Initial::Kind::kConstant, 0.1}),
                        .m = layout.Add(place + "m", {1}, {Initial::Kind::kOnes, 0}),
                        .w1 = layout.Add(place + "1.w", {width}, {Initial::Kind::kSymmetric, 1}),
@@ -42,7 +42,7 @@ class Fire final : public Encoding {
   Tensor PairBias(const Distances& distances, const ParameterSet& parameters, int layer, int64_t first_query, int64_t queries,
                   int64_t keys) const override {
     constexpr double kEpsilon = 1e-6;  // The source's: no share is a quotient of zeros.
-    const Set& set = sets_[config_.fire_shared ? 0 : static_cast<size_t>(layer)];
+    const Set& set = sets_[static_cast<size_t>(of_layers_.Of(layer))];
     const auto at_index = [&](int index) -> const Tensor& { return parameters[static_cast<size_t>(index)]; };
     const int64_t width = config_.fire_width, heads = config_.num_heads;
     const at::Device device = at_index(set.c).device();
@@ -84,7 +84,8 @@ class Fire final : public Encoding {
   }
 
   EncodingConfig config_;
-  std::vector<Set> sets_;  // By layer; one when shared.
+  LayerSets of_layers_;
+  std::vector<Set> sets_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "worker/trainer/encodings/encoding.h"
+#include "worker/trainer/encodings/layer_sets.h"
 
 namespace longreach::trainer {
 
@@ -17,7 +18,7 @@ class KerpleParameters {
  public:
   // `kind`: "power" or "log", for the parameters' names.
   KerpleParameters(const EncodingConfig& config, std::string kind)
-      : config_(config), kind_(std::move(kind)) {}
+      : num_heads_(config.num_heads), kind_(std::move(kind)), sets_(config.layers, config.kerple_shared) {}
 
   // a ~ U(0, 1), p ~ U(0, 2).
   void Declare(ParameterLayout& layout);
@@ -39,9 +40,10 @@ class KerpleParameters {
  private:
   Tensor Column(const ParameterSet& parameters, const std::vector<int>& indices, int layer) const;
 
-  EncodingConfig config_;
+  int num_heads_;
   std::string kind_;
-  std::vector<int> a_;  // By layer; one when shared.
+  LayerSets sets_;
+  std::vector<int> a_;  // By set.
   std::vector<int> p_;
 };
 

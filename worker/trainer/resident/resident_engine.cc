@@ -8,6 +8,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "worker/trainer/device.h"
+#include "worker/trainer/encodings/layer_sets.h"
 #include "worker/trainer/engine/handover.h"
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/update.h"
@@ -36,6 +37,7 @@ ModelPlaces PlacesOf(const PackSettings& settings, const Encoder& encoder) {
   places.out_w = at("out.w");
   places.out_b = at("out.b");
   const resident::BiasKind bias = BiasKindOf(settings, encoder.encoding());
+  const LayerSets sets(places.layers, settings.model.kerple_shared);
   for (int l = 0; l < places.layers; ++l) {
     const std::string place = "layer" + std::to_string(l) + ".";
     resident::LayerPlaces& layer = places.layer[l];
@@ -47,8 +49,7 @@ ModelPlaces PlacesOf(const PackSettings& settings, const Encoder& encoder) {
     constexpr int kSquare = resident::kDim * resident::kDim;
     TORCH_CHECK(layer.k == layer.q + kSquare && layer.v == layer.k + kSquare, "queries, keys and values do not follow each other");
     if (bias != resident::BiasKind::kLogKerple && bias != resident::BiasKind::kPowerKerple) continue;
-    const std::string kerple = (settings.model.kerple_shared ? "attn." : place + "attn.") + "kerple_" +
-                               (bias == resident::BiasKind::kLogKerple ? "log" : "power");
+    const std::string kerple = sets.Place(sets.Of(l)) + "kerple_" + (bias == resident::BiasKind::kLogKerple ? "log" : "power");
     layer.kerple_a = at(kerple + "_a");
     layer.kerple_p = at(kerple + "_p");
   }
