@@ -50,6 +50,11 @@ class ImagesKind final : public DataKind {
     Checks checks("");
     CheckSame(input, "model.decoder_layers", maker.model().decoder_layers(), job.model().decoder_layers(), prefix, checks);
     CheckSame(input, "model.classes", maker.model().classes(), job.model().classes(), prefix, checks);
+    const std::string &theirs = maker.model().pixel_embedding(), &ours = job.model().pixel_embedding();
+    if (theirs != ours) {
+      checks.Refuse(fmt::format("{}inputs.{}.from: model.pixel_embedding is '{}' there and '{}' here, so its parameters do not fit", prefix,
+                                input.name(), theirs, ours));
+    }
     return checks.status();
   }
 

@@ -335,8 +335,11 @@ absl::Status CheckWeightsInput(const v1::Input& input, const v1::JobSpec& maker,
   same_sets("model.fire_shared", theirs.fire_shared(), ours.fire_shared());
   const int64_t extra = EncodingParameters(job);
   CheckSame(input, "the number of the encoding's parameters", EncodingParameters(maker), extra, prefix, checks);
-  // Its trained L is a multiple of this: with another one the same numbers would say another L.
-  if (maker.encoding() == "fire" && job.encoding() == "fire") {
+  // What the trained numbers are of: with another setting they would say something else.
+  if (maker.encoding() == "t5" && job.encoding() == "t5") {
+    CheckSame(input, "model.t5_max_distance", theirs.t5_max_distance(), ours.t5_max_distance(), prefix, checks);  // Distances of a bucket.
+  }
+  if (maker.encoding() == "fire" && job.encoding() == "fire") {  // L is a multiple of it.
     CheckSame(input, "model.fire_threshold", theirs.fire_threshold(), ours.fire_threshold(), prefix, checks);
   }
   if (extra > 0 && maker.encoding() != job.encoding()) {

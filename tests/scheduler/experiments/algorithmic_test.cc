@@ -258,6 +258,20 @@ TEST(AlgorithmicTest, WeightsOfFireAreOfTheThresholdThatTheirLIsAMultipleOf) {
   EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
 }
 
+TEST(AlgorithmicTest, WeightsOfT5AreOfTheDistancesThatTheirBucketsHave) {
+  v1::SweepSpec sweep = WithEncoding("t5");
+  sweep.mutable_model()->set_t5_max_distance(32);
+  v1::Input* input = sweep.add_inputs();
+  input->set_name("weights");
+  input->set_artifact("weights");
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+  input->mutable_from()->mutable_model()->set_t5_max_distance(64);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("inputs.weights.from: model.t5_max_distance is 64 there and 32 here, so its parameters do not fit"));
+  // Nothing to another encoding.
+  sweep.mutable_axes()->set_encoding(0, "rope");
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+}
+
 // Of one layer they are as many, so that their number says nothing.
 TEST(AlgorithmicTest, WeightsOfOneSetForAllLayersDoNotFitIntoSetsOfEachLayer) {
   v1::SweepSpec sweep = WithEncoding("fire");

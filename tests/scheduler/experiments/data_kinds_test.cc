@@ -144,6 +144,18 @@ TEST(DataKindsTest, ParametersOfAnotherEncodingDoNotFit) {
   EXPECT_THAT(Refused(sweep), HasSubstr("the number of the encoding's parameters"));
 }
 
+// A row for each grey level is not two rows for all of them: the trainer would say so by a tensor's name.
+TEST(DataKindsTest, PixelsOfWeightsBecomeVectorsAsTheJobs) {
+  v1::SweepSpec sweep = Images();
+  sweep.mutable_model()->set_pixel_embedding("linear");
+  v1::Input& input = *sweep.add_inputs();
+  input.set_name("weights");
+  input.set_artifact("weights");
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+  input.mutable_from()->mutable_model()->set_pixel_embedding("lookup");
+  EXPECT_THAT(Refused(sweep), HasSubstr("inputs.weights.from: model.pixel_embedding is 'lookup' there and 'linear' here, so its parameters do not fit"));
+}
+
 TEST(DataKindsTest, AttentionIsKeptOfTestLengthsAndWithinBounds) {
   v1::SweepSpec sweep = Language();
   for (const int length : {256, 1024}) sweep.mutable_evaluation()->add_lengths(length);
