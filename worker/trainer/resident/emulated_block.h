@@ -6,9 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "worker/trainer/resident/fiber.h"
@@ -19,6 +17,8 @@ namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // In which order the warps of a block, and the threads of a warp, take turns. What depends on it is a race.
 enum class Order { kAscending, kDescending };
+// How a warp makes its part of a warpgroup's product: meeting once for all of it, or by its own instructions, as a GPU without wgmma does.
+enum class GroupProducts { kAtOnce, kByWarps };
 
 namespace emulation {
 
@@ -27,13 +27,32 @@ using namespace fibers;
 inline constexpr int kWarpSize = 32;
 
 // The instructions at which a warp meets.
-enum class Meeting : uint8_t { kSync, kShuffle, kProduct8, kProduct16, kLoad, kTranspose };
+enum class Meeting : uint8_t { kSync, kShuffle, kProduct8, kProduct16, kLoad, kTranspose, kGroupProduct };
+
+struct GroupShare;
+
+// Which part of a warpgroup's product a warp makes together: all of its threads say the same.
+struct GroupPart {
+  // Makes it, with what each thread has brought: of the 16 rows from row0 on.
+  void (*multiply)(const GroupShare (&shares)[kWarpSize], const GroupPart& part, int row0);
+  const Half *a, *b;  // A is null where it lies in registers.
+  int column;
+
+  bool operator==(const GroupPart&) const = default;
+};
+// What a thread brings to it.
+struct GroupShare {
+  float (*sums)[4];
+  const uint32_t (*a)[4];  // Its registers, by step; null where A lies in memory.
+};
 
 // What the threads of a warp bring to a meeting and take from it. The same of all threads lies side by side, as rows of what they multiply do.
 struct alignas(16) Exchange {
   uint32_t words[6][kWarpSize];
   float sums[2][kWarpSize][2];  // The first two of a thread's four, and the others.
   const void* rows[kWarpSize];
+  GroupPart part;  // Of the first to come.
+  GroupShare shares[kWarpSize];
 };
 
 // The block that runs on this thread of the CPU, with its fibers. They are made once and wait between two blocks.
@@ -65,16 +84,20 @@ class Block {
   }
 
   // Calls run(body) in each fiber.
-  void Run(void (*run)(const void*), const void* body, Order order) {
+  void Run(void (*run)(const void*), const void* body, Order order, GroupProducts group_products) {
     const Unseen unseen;
     if (run_ != nullptr) Fail("a block within a block");
     run_ = run;
     body_ = body;
     step_ = order == Order::kAscending ? 1 : -1;
+    by_warps_ = group_products == GroupProducts::kByWarps;
     std::memset(states_, kReady, sizeof(states_));
     for (Warp& warp : warps_) warp.arrived = 0;
-    for (UnderWay<Copy>& copies : copies_) copies = {};
-    for (Products& products : products_) products = {};
+    for (UnderWay<Copy>& copies : copies_) copies.Clear();
+    for (Products& products : products_) {
+      products.under_way.Clear();
+      products.open = false;
+    }
     arrived_ = ended_ = 0;
     current_ = order == Order::kAscending ? 0 : kThreads - 1;
     shared_bytes_ = 0;
@@ -136,6 +159,7 @@ class Block {
   UnderWay<Copy>& Copies() { return copies_[current_]; }
   // What goes on while its thread does is done as late as it may in one order, and at once in the other.
   bool AtOnce() const { return step_ < 0; }
+  bool ByWarps() const { return by_warps_; }
   void BeginCopy(const Copy& copy) {
     const auto aligned = [&](const void* p) { return reinterpret_cast<uintptr_t>(p) % copy.bytes == 0; };
     if (!aligned(copy.to) || !aligned(copy.from)) Fail("a copy that is not aligned to its size");
@@ -145,18 +169,27 @@ class Block {
 
   // Batches of products of the running thread.
   void BeginProducts() { products_[current_].open = true; }
-  void BeginProduct(std::function<void()> product) {
+  void BeginProduct(const Deferred& product) {
     if (!products_[current_].open) Fail("a product outside of a batch");
-    products_[current_].under_way.Begin(std::move(product));
+    products_[current_].under_way.Begin(product);
   }
   void EndProducts() {
     if (!products_[current_].open) Fail("a batch of products ends that has not begun");
     products_[current_].open = false;
     products_[current_].under_way.EndGroup();
   }
-  std::vector<std::function<void()>> TakeProducts(size_t later) {
+  UnderWay<Deferred>& ProductsToAwait() {
     if (products_[current_].open) Fail("products are waited for whose batch has not ended");
-    return products_[current_].under_way.Take(later);
+    return products_[current_].under_way;
+  }
+  // Of the running thread's warp.
+  void MultiplyGroupPart(const GroupPart& part, const GroupShare& share) {
+    Exchange& brought = Bring();
+    if (warps_[current_ / kWarpSize].arrived == 0) brought.part = part;
+    if (brought.part != part) Fail("the threads of a warp have different products");
+    brought.shares[lane()] = share;
+    const int row0 = current_ / kWarpSize % 4 * 16;
+    Meet(Meeting::kGroupProduct, [&](const Exchange& all) { part.multiply(all.shares, part, row0); });
   }
 
   // A phase says where its shared memory lies, and of pointers that they lead elsewhere.
@@ -180,7 +213,7 @@ class Block {
  private:
   enum State : uint8_t { kReady, kInWarp, kInBlock, kEnded, kStates };
   struct Products {
-    UnderWay<std::function<void()>> under_way;
+    UnderWay<Deferred> under_way;
     bool open = false;  // A batch has begun.
   };
   struct Warp {
@@ -263,6 +296,7 @@ class Block {
   Products products_[kThreads];
   uint8_t states_[kThreads] = {};
   int current_ = 0, arrived_ = 0, ended_ = 0, step_ = 1;
+  bool by_warps_ = false;
   void (*run_)(const void*) = nullptr;
   const void* body_ = nullptr;
   const char* shared_ = nullptr;

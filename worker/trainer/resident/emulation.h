@@ -13,8 +13,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <vector>
 
 #include "worker/trainer/resident/emulated_block.h"
 
@@ -112,10 +110,10 @@ inline void Transpose(EightHalves (&rows)[8]) {
   }
 }
 
-// As far as sanitizers see, the thread that has brought a row reads it.
+// As far as the thread sanitizer sees, the thread that has brought a row reads it.
 inline void ReadRow(const void* row) {
   const volatile Half* const numbers = static_cast<const Half*>(row);
-  for (int i = 0; i < 8; ++i) static_cast<void>(numbers[i]);
+  for (int i = 0; kFibersAreSeen && i < 8; ++i) static_cast<void>(numbers[i]);
 }
 
 // Matrices of 8 rows of 8, of which thread 8 i + r has brought the address of row r of matrix i.
@@ -154,8 +152,8 @@ inline Half Round(float x) {
 
 // Runs body() in kThreads fibers: one block. Aborts, with a message, where a GPU would wait for ever.
 template <class Body>
-void RunBlock(const Body& body, Order order = Order::kAscending) {
-  emulation::Block::Mine().Run([](const void* of) { (*static_cast<const Body*>(of))(); }, &body, order);
+void RunBlock(const Body& body, Order order = Order::kAscending, GroupProducts group_products = GroupProducts::kAtOnce) {
+  emulation::Block::Mine().Run([](const void* of) { (*static_cast<const Body*>(of))(); }, &body, order, group_products);
 }
 
 inline void SyncBlock() {
@@ -253,14 +251,30 @@ inline void BeginCopy(const Copy& copy) {
   std::memcpy(copy.to, copy.from, copy.bytes);
 }
 
-inline void EndCopies(size_t later) {
-  std::vector<Copy> done;
+// Does what is due of a thread's work, which it sees as its own.
+template <class Work, class Do>
+void DoWhatIsDue(UnderWay<Work>& under_way, size_t later, const Do& run) {
+  size_t due = 0;
   {
     const Unseen unseen;
-    done = Block::Mine().Copies().Take(later);
-    if (Block::Mine().AtOnce()) return;
+    due = under_way.Due(later);
   }
-  for (const Copy& copy : done) std::memcpy(copy.to, copy.from, copy.bytes);
+  for (size_t i = 0; i < due; ++i) run(under_way[i]);
+  const Unseen unseen;
+  under_way.Drop(later);
+}
+
+inline void EndCopies(size_t later) {
+  UnderWay<Copy>* copies = nullptr;
+  bool done = false;
+  {
+    const Unseen unseen;
+    copies = &Block::Mine().Copies();
+    done = Block::Mine().AtOnce();
+  }
+  DoWhatIsDue(*copies, later, [done](const Copy& copy) {
+    if (!done) std::memcpy(copy.to, copy.from, copy.bytes);
+  });
 }
 
 }  // namespace emulation
@@ -275,7 +289,7 @@ void AssumeShared(const char* first) {
   const emulation::Unseen unseen;
   emulation::Block::Mine().HasShared(first, kBytes);
 }
-// Of a warpgroup, as wgmma_by_warps.h has them.
+// Of a warpgroup, as wgmma_emulated.h and wgmma_by_warps.h have them.
 inline void BeginBatchOfProducts() {
   const emulation::Unseen unseen;
   emulation::Block::Mine().BeginProducts();
@@ -285,7 +299,7 @@ void BeginProduct(const Product& product) {
   {
     const emulation::Unseen unseen;
     emulation::Block& block = emulation::Block::Mine();
-    block.BeginProduct(block.AtOnce() ? std::function<void()>([] {}) : product);
+    block.BeginProduct(block.AtOnce() ? emulation::Deferred::Of([] {}) : emulation::Deferred::Of(product));
     if (!block.AtOnce()) return;
   }
   product();
@@ -296,12 +310,12 @@ inline void EndBatchOfProducts() {
 }
 template <int kLater>
 void AwaitBatchesOfProducts() {
-  std::vector<std::function<void()>> done;
+  emulation::UnderWay<emulation::Deferred>* products = nullptr;
   {
     const emulation::Unseen unseen;
-    done = emulation::Block::Mine().TakeProducts(kLater);
+    products = &emulation::Block::Mine().ProductsToAwait();
   }
-  for (const std::function<void()>& product : done) product();
+  emulation::DoWhatIsDue(*products, kLater, [](const emulation::Deferred& product) { product.Run(); });
 }
 inline void AssumeSquare(const void* at) {
   const emulation::Unseen unseen;

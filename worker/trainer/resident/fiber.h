@@ -73,6 +73,7 @@ class Stacks {
 };
 
 #if defined(LONGREACH_FIBER_TSAN)
+inline constexpr bool kFibersAreSeen = true;
 // What runs in its scope is the fibers' own machinery: its reads and writes are no races.
 class Unseen {
  public:
@@ -91,6 +92,7 @@ class Unseen {
 inline void Publish(void* at) { __tsan_release(at); }
 inline void Observe(void* at) { __tsan_acquire(at); }
 #else
+inline constexpr bool kFibersAreSeen = false;
 struct Unseen {
   Unseen() {}
 };

@@ -7,11 +7,17 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #include "worker/trainer/resident/wgmma.h"
-#else
+#elif defined(__CUDACC__)
 #include "worker/trainer/resident/wgmma_by_warps.h"
+#else
+#include "worker/trainer/resident/wgmma_emulated.h"
 #endif
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
+
+#if defined(__CUDACC__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+using by_warps::GroupSteps;
+#endif
 
 // sums [64, 8 kN] = A [64, 16 kSteps] B, by the threads of a group, between BeginProducts() and EndProducts(). In memory lie A or, kAIsColumn, its
 // transpose; B's transpose or, kBIsRow, B.

@@ -1,5 +1,5 @@
-// What wgmma.h has, made of the instructions of warp.h: for a CPU, and for GPUs without it. On an H200 both have the same bits. For
-// warpgroup.h alone.
+// What wgmma.h has, made of the instructions of warp.h: for GPUs without it, and for a CPU that is asked for it (wgmma_emulated.h). On an H200 both have the
+// same bits. For warpgroup.h alone.
 #pragma once
 
 #include "worker/trainer/resident/group_places.h"
@@ -17,14 +17,16 @@ LONGREACH_DEVICE void AwaitProducts(Registers&...) {
   AwaitBatchesOfProducts<kLater>();
 }
 
+namespace by_warps {
+
 template <bool kBIsRow, int kN>
 LONGREACH_DEVICE void GroupMma(float (&sums)[kN][4], const uint32_t (&a)[4], const Half* b, int k, int column) {
   LONGREACH_DEVICE_UNROLL for (int n = 0; n < kN; n += 2) {
     uint32_t pair[4];
     if constexpr (kBIsRow) {
-      Load4Transposed(pair, b + Swizzled(16 * k + (Lane() & 15), column + 8 * n + 8 * (Lane() >> 4)));
+      Load4Transposed(pair, RowOfB<true>(b, k, n, column));
     } else {
-      Load4(pair, b + Swizzled(8 * n + TransposedRow(), 16 * k + TransposedColumn()));
+      Load4(pair, RowOfB<false>(b, k, n, column));
     }
     Mma16(sums[n], a[0], a[1], a[2], a[3], pair[0], pair[1]);
     Mma16(sums[n + 1], a[0], a[1], a[2], a[3], pair[2], pair[3]);
@@ -55,5 +57,7 @@ LONGREACH_DEVICE void GroupSteps(float (&sums)[8][4], const uint32_t (&a)[kSteps
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kSteps; ++k) GroupMma<kBIsRow>(sums, a[k], b, k, 0);
   });
 }
+
+}  // namespace by_warps
 
 }  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

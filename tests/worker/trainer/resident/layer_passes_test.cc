@@ -103,6 +103,26 @@ TEST_P(LayerPassesTest, KernelsOfOneBlockDoNotDisturbEachOther) {
   }
 }
 
+// As on a GPU without a warpgroup's instructions.
+TEST_P(LayerPassesTest, ProductsByWarpsHaveTheSameBits) {
+  const Layer layer(GetParam(), BatchBeyond(kForwardRows, GetParam().tape), 4);
+  Pass at_once(layer), by_warps(layer);
+  for (const Manner& manner : kManners) {
+    for (Pass* pass : {&at_once, &by_warps}) {
+      SharedMemory shared(kSharedOfAll, manner.shared_memory);
+      char* const at = shared.data();
+      RunBlock(
+          [&] {
+            pass->Forward(layer, layer.h_of_kernel.data(), at);
+            pass->BackwardOfMlp(layer, layer.dh_out_of_kernel.data(), at);
+            pass->BackwardOfAttention(layer, layer.h_of_kernel.data(), at);
+          },
+          manner.order, pass == &at_once ? GroupProducts::kAtOnce : GroupProducts::kByWarps);
+    }
+    EXPECT_TRUE(at_once.SameBits(by_warps));
+  }
+}
+
 // The kernels with what they have left each other, against the same in double precision. Gates of hidden features next to zero may fall on
 // the other side there, and each is an error of its own: the limits are wide.
 TEST_P(LayerPassesTest, GradientsOfALayerAreThoseOfDoublePrecision) {

@@ -14,7 +14,7 @@ struct Square {
   Vector numbers;
   SharedMemory memory = SharedMemory(kSquare * sizeof(Half), 0xff);
 
-  Square(Random& random, bool transposed) : numbers(random.Normals(kSquare, 1)) {
+  Square(Random& random, bool transposed, double deviation = 1) : numbers(random.Normals(kSquare, deviation)) {
     const Input<Half> rounded(numbers);
     for (int row = 0; row < kSide; ++row) {
       for (int column = 0; column < kSide; ++column) {
@@ -52,7 +52,7 @@ struct Results {
 };
 
 template <bool kAIsColumn, bool kBIsRow>
-void ExpectProducts(Order order) {
+void ExpectProducts(Order order, GroupProducts group_products) {
   Random random(7);
   Square a(random, kAIsColumn), b(random, !kBIsRow);
   Results<8> set, added, of_registers, added_to_registers;
@@ -78,7 +78,7 @@ void ExpectProducts(Order order) {
         of_registers.Take(sums);
         added_to_registers.Take(more);
       },
-      order);
+      order, group_products);
   set.ExpectProduct(a, b, 0, 0);
   added.ExpectProduct(a, b, 0.5, 0);
   of_registers.ExpectProduct(a, b, 0, 0);
@@ -90,10 +90,12 @@ INSTANTIATE_TEST_SUITE_P(Orders, WarpgroupTest, ::testing::Values(Order::kAscend
                          [](const auto& param) { return param.param == Order::kAscending ? "Ascending" : "Descending"; });
 
 TEST_P(WarpgroupTest, MultipliesFactorsThatLieEitherWayRound) {
-  ExpectProducts<false, false>(GetParam());
-  ExpectProducts<false, true>(GetParam());
-  ExpectProducts<true, false>(GetParam());
-  ExpectProducts<true, true>(GetParam());
+  for (const GroupProducts group_products : {GroupProducts::kAtOnce, GroupProducts::kByWarps}) {
+    ExpectProducts<false, false>(GetParam(), group_products);
+    ExpectProducts<false, true>(GetParam(), group_products);
+    ExpectProducts<true, false>(GetParam(), group_products);
+    ExpectProducts<true, true>(GetParam(), group_products);
+  }
 }
 
 TEST_P(WarpgroupTest, MultipliesHalfOfTheColumns) {
@@ -112,6 +114,77 @@ TEST_P(WarpgroupTest, MultipliesHalfOfTheColumns) {
         },
         GetParam());
     got.ExpectProduct(a, b, 0, column);
+  }
+}
+
+// `more` += A B, or with kSet more = A B, from memory or from registers.
+template <bool kSet, bool kAIsColumn, bool kBIsRow, int kSteps, int kN>
+void FromMemory(float (&more)[kN][4], const Half* a, const Half* b, int column) {
+  if constexpr (kSet) {
+    GroupMultiply<kAIsColumn, kBIsRow, kSteps>(more, a, b);
+  } else {
+    GroupMultiplyAdd<kAIsColumn, kBIsRow, kSteps>(more, a, b, column);
+  }
+}
+template <bool kSet, bool kBIsRow>
+void FromRegisters(float (&more)[8][4], const uint32_t (&a)[4][4], const Half* b) {
+  if constexpr (kSet) {
+    GroupMultiply<kBIsRow, 4>(more, a, b);
+  } else {
+    GroupMultiplyAdd<kBIsRow, 4>(more, a, b);
+  }
+}
+
+// Sums, of which the order of additions shows, are the same to the last bit however a warp makes its part of a product.
+template <int kN, class Multiply>
+void ExpectBitsOfWarps(Order order, const Multiply& multiply) {
+  Results<kN> at_once, by_warps;
+  for (Results<kN>* results : {&at_once, &by_warps}) {
+    RunBlock(
+        [&] {
+          float sums[kN][4];
+          for (int i = 0; i < 4 * kN; ++i) sums[i / 4][i % 4] = 0.1f * static_cast<float>(i - kN) + 0.01f * static_cast<float>(Thread());
+          multiply(sums);
+          results->Take(sums);
+        },
+        order, results == &at_once ? GroupProducts::kAtOnce : GroupProducts::kByWarps);
+  }
+  EXPECT_EQ(std::memcmp(at_once.numbers.data(), by_warps.numbers.data(), at_once.numbers.size() * sizeof(double)), 0);
+}
+
+template <bool kSet, bool kAIsColumn, bool kBIsRow>
+void ExpectBitsOfWarps(Order order, double deviation) {
+  SCOPED_TRACE(::testing::Message() << "set " << kSet << ", columns of A " << kAIsColumn << ", rows of B " << kBIsRow << ", deviation " << deviation);
+  Random random(11);
+  Square a(random, kAIsColumn, deviation), b(random, !kBIsRow, deviation);
+  const auto in_a_batch = [](auto& sums, const auto& product) {
+    BeginProducts(sums);
+    product();
+    EndProducts();
+    AwaitProducts<0>(sums);
+  };
+  ExpectBitsOfWarps<8>(order, [&](auto& sums) { in_a_batch(sums, [&] { FromMemory<kSet, kAIsColumn, kBIsRow, 4>(sums, a.at(), b.at(), 0); }); });
+  ExpectBitsOfWarps<8>(order, [&](auto& sums) { in_a_batch(sums, [&] { FromMemory<kSet, kAIsColumn, kBIsRow, 1>(sums, a.at(), b.at(), 0); }); });
+  if constexpr (!kSet && kBIsRow) {
+    ExpectBitsOfWarps<4>(order, [&](auto& sums) { in_a_batch(sums, [&] { FromMemory<false, kAIsColumn, true, 1>(sums, a.at(), b.at(), 32); }); });
+  }
+  ExpectBitsOfWarps<8>(order, [&](auto& sums) {
+    uint32_t factor[4][4];
+    for (int k = 0; k < 4; ++k) LoadGroupA<kAIsColumn>(factor[k], a.at(), k);
+    in_a_batch(sums, [&] { FromRegisters<kSet, kBIsRow>(sums, factor, b.at()); });
+  });
+}
+
+TEST_P(WarpgroupTest, HasTheBitsOfTheInstructionsOfWarps) {
+  for (const double deviation : {1.0, 1e-5}) {  // Of float16 many such small numbers have less digits.
+    ExpectBitsOfWarps<false, false, false>(GetParam(), deviation);
+    ExpectBitsOfWarps<false, false, true>(GetParam(), deviation);
+    ExpectBitsOfWarps<false, true, false>(GetParam(), deviation);
+    ExpectBitsOfWarps<false, true, true>(GetParam(), deviation);
+    ExpectBitsOfWarps<true, false, false>(GetParam(), deviation);
+    ExpectBitsOfWarps<true, false, true>(GetParam(), deviation);
+    ExpectBitsOfWarps<true, true, false>(GetParam(), deviation);
+    ExpectBitsOfWarps<true, true, true>(GetParam(), deviation);
   }
 }
 
@@ -184,6 +257,13 @@ TEST(WarpgroupDeathTest, SaysWhatAGpuWouldNotHaveDone) {
                  EndProducts();
                }),
                "a thread ends whose products are under way");
+  EXPECT_DEATH(run([&](auto& sums) {
+                 BeginProducts();
+                 GroupMultiply<false, true, 1>(sums, a.at(), b.at() + (Lane() == 9 ? kFactorNumbers : 0));
+                 EndProducts();
+                 AwaitProducts<0>(sums);
+               }),
+               "the threads of a warp have different products");
 }
 
 }  // namespace
