@@ -61,11 +61,15 @@ def unreached(texts, includes):
             new = {header for header in includes(todo.pop()) if header in files} - near
             near |= new
             todo += new
-        known = read.local().union(*(files[header].words for header in near - {file}))
         found = {}
         for qualifier, name in _USED.findall(read.text):
             home = homes.get(name)
-            if home not in (None, *near) and name not in known and _means(read, qualifier, files[home]):
+            if home is not None and home not in near and _means(read, qualifier, files[home]):
                 found[name] = home
+        for header in near - {file}:
+            for name in found.keys() & files[header].words:
+                del found[name]
+        local = read.local() if found else set()  # Asked for last: it takes longest.
         for name, home in sorted(found.items()):
-            yield file, name, home
+            if name not in local:
+                yield file, name, home

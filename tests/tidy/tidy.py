@@ -24,7 +24,9 @@ class Tree:
         else:
             self.files = sorted(str(f.relative_to(self.root)) for f in self.root.rglob("*") if f.is_file()
                                 and not {".venv", "build", "__pycache__"} & set(f.relative_to(self.root).parts))
+        self.known = frozenset(self.files)
         self._texts = {}
+        self._includes = {}
 
     def text(self, file):
         if file not in self._texts:
@@ -35,8 +37,10 @@ class Tree:
         return [f for f in self.files if f.endswith(suffixes)]
 
     def includes(self, file):
-        return [(self.text(file).count("\n", 0, match.start(0)) + 1, match[1] or match[2])
-                for match in INCLUDE.finditer(self.text(file))]
+        if file not in self._includes:
+            self._includes[file] = [(self.text(file).count("\n", 0, match.start(0)) + 1, match[1] or match[2])
+                                    for match in INCLUDE.finditer(self.text(file))]
+        return self._includes[file]
 
 
 def is_in(path, row):
@@ -60,7 +64,7 @@ def origin(tree, header):
     """The file of ours that an #include names; None for somebody else's."""
     if header.startswith("longreach/v1/"):
         return "proto/" + header
-    return header if header in tree.files else None
+    return header if header in tree.known else None
 
 
 def check_includes(tree):
@@ -83,7 +87,7 @@ def check_includes(tree):
                     yield f"{where}: {row} may not include \"{header}\", only {', '.join(rules.SERVICES)} may"
                 continue
             if "/" in header and header.split("/")[0] in rules.TOP_LEVEL:
-                made = header.rpartition("/")[2] in made_by_cmake or header.replace(".pb.h", ".proto") in tree.files
+                made = header.rpartition("/")[2] in made_by_cmake or header.replace(".pb.h", ".proto") in tree.known
                 if not made:
                     yield f"{where}: there is no file {header}"
                 continue
