@@ -44,6 +44,14 @@ bool CountsAVocabulary(const v1::SweepSpec& sweep, const v1::Plan& plan) {
   return plan.pack_memory_bytes() > 0 && (!sweep.model().folder().empty() || std::ranges::any_of(sweep.systems(), has_folder));
 }
 
+// Whether what it counts of memory has biases of FIRE's pairs.
+bool CountsPairs(const v1::SweepSpec& sweep, const v1::Plan& plan) {
+  const auto has_fire = [](const v1::SweepSpec& one) {
+    return std::ranges::any_of(one.axes().encoding(), [](const std::string& encoding) { return encoding.substr(0, encoding.find(':')) == "fire"; });
+  };
+  return plan.pack_memory_bytes() > 0 && (has_fire(sweep) || std::ranges::any_of(sweep.systems(), has_fire, &v1::System::with));
+}
+
 const std::string& Details() {
   static const std::string details = fmt::format("{}\nJobs that have failed are not to run, and no cost covers them: a submission leaves them so, and 'longreach retry' or\n'run --retry-failed' tries them again.\nAs json the hours on the workers at hand are null until some of such jobs have been measured.", kSpecDetails);
   return details;
@@ -67,7 +75,7 @@ class PlanCommand final : public Command {
     ASSIGN_OR_RETURN(Connection * connection,
                      session.Connect(StoreUse::kExistingOrNone, /*embed_by_default=*/true));
     PartsOutput json(session, sweeps.size() > 1);
-    bool counts_a_vocabulary = false;
+    bool counts_a_vocabulary = false, counts_pairs = false;
     for (const LoadedSweep& one : sweeps) {
       const absl::StatusOr<v1::SubmitSweepResponse> response = DryRun(*connection, one.file);
       if (!response.ok()) return sweeps.size() > 1 ? InPart(response.status(), one) : response.status();
@@ -80,7 +88,9 @@ class PlanCommand final : public Command {
       SayOfTestLengths(session, one.file.spec);
       SayWhereTestsAloneDiffer(session, *connection, one.file.spec, response->plan(), /*own=*/"");
       counts_a_vocabulary |= CountsAVocabulary(one.file.spec, response->plan());
+      counts_pairs |= CountsPairs(one.file.spec, response->plan());
     }
+    if (counts_pairs) session.Say("memory has what FIRE's biases keep of each pair of positions where LibTorch's engine trains them, as on a GPU");
     if (counts_a_vocabulary) {
       session.Say(fmt::format("compute, memory and checkpoints are those of a vocabulary of {} tokens: a published model's own is in its folder, which is not read here",
                               Thousands(catalog::kPublishedVocabulary)));

@@ -172,7 +172,9 @@ class AlgorithmicKind final : public Kind {
     }
     const double d = model.embedding_dim();
     const double others = d * (task->TokensRead(model.causal()) + 1) + FinalNormParameters(model) + (d + 1) * task->output_vocabulary;
-    SetSizes(job, BlockParameters(model) + others, cost);
+    int64_t tape = 0;
+    for (const int length : job.training().lengths()) tape = std::max(tape, task->Tape(length));
+    SetSizes(job, BlockParameters(model) + others, tape, cost);
     return cost;
   }
 };

@@ -104,7 +104,9 @@ Cost DataKind::CostOf(const v1::JobSpec& job, const MakerStoresWeights&) const {
     const double wanted = job.evaluation().examples();
     cost.flops += (wanted > 0 ? std::min(wanted, TestExamples(length)) : TestExamples(length)) * ForwardFlops(model, length);
   }
-  SetSizes(job, Parameters(model), cost);
+  int64_t tape = 0;
+  for (const int length : job.training().lengths()) tape = std::max(tape, TapeOf(model, length));
+  SetSizes(job, Parameters(model), tape, cost);
   return cost;
 }
 

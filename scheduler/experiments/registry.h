@@ -17,6 +17,7 @@ struct Cost {
   double flops = 0;             // Of matrix products, training and evaluation together.
   double checkpoint_bytes = 0;  // Of one member.
   double memory_bytes = 0;      // That one member adds to its pack: parameters, gradients, Adam's moments.
+  double pair_bytes = 0;        // That it adds while it trains where LibTorch makes biases pair by pair.
   bool stores_weights = true;   // Its files hold all weights. Else they are a published model's, but for scales of its heads.
 };
 

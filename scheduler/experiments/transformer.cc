@@ -366,11 +366,17 @@ double BlockParameters(const v1::Model& model) {
   return model.layers() * (4 * d * d + 2 * d * mlp + mlp + d + 4 * d);  // Projections, MLP with biases, two layer norms.
 }
 
-void SetSizes(const v1::JobSpec& job, double parameters, Cost& cost) {
+void SetSizes(const v1::JobSpec& job, double parameters, int64_t tape, Cost& cost) {
   const double all = parameters + static_cast<double>(EncodingParameters(job));
   const double trained = job.training().steps() > 0 ? all : 0;
   cost.checkpoint_bytes = CheckpointBytes(all, trained);
   cost.memory_bytes = MemoryBytes(all, trained);
+  // FIRE's hidden features of each pair are kept from forward to backward before and after ReLU, of each layer. All others have a bias of each pair at most,
+  // as attention itself has.
+  if (job.encoding() == "fire" && job.training().steps() > 0) {
+    const double pairs = static_cast<double>(tape) * static_cast<double>(tape);
+    cost.pair_bytes = 2 * 4.0 * pairs * job.model().fire_width() * job.model().layers();
+  }
 }
 
 }  // namespace longreach::experiments

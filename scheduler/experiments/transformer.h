@@ -112,7 +112,8 @@ void CheckSame(const v1::Input& input, std::string_view what, int64_t there, int
 // Numbers that are trained: of the encoding, and of the blocks without embedding and head.
 int64_t EncodingParameters(const v1::JobSpec& job);
 double BlockParameters(const v1::Model& model);
-// How large the checkpoint of a job is, and what it has in memory: it has the encoding's parameters beside these, and trains all of them or none.
-void SetSizes(const v1::JobSpec& job, double parameters, Cost& cost);
+// How large the checkpoint of a job is, and what it has in memory: it has the encoding's parameters beside these, and trains all of them or none, on
+// tapes of at most so many tokens.
+void SetSizes(const v1::JobSpec& job, double parameters, int64_t tape, Cost& cost);
 
 }  // namespace longreach::experiments

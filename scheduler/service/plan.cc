@@ -100,7 +100,7 @@ void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, 
   work_[size_] += cost_.flops * static_cast<double>(jobs);
   Open& open = open_[pack_key];
   open.jobs += jobs;
-  open.memory_bytes = cost_.memory_bytes;
+  open.memory_bytes = cost_.memory_bytes + cost_.pair_bytes;
 }
 
 void PlanCounter::Add(const experiments::ExpandedJob& job, bool member, store::State state) {

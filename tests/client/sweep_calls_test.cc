@@ -211,6 +211,15 @@ TEST_F(SweepCallsTest, APlanSaysWhichVocabularyItCounts) {
   EXPECT_THAT(parts, HasSubstr(kSaid));
 }
 
+TEST_F(SweepCallsTest, APlanSaysThatItCountsFiresPairs) {
+  constexpr const char* kSaid = "memory has what FIRE's biases keep of each pair of positions";
+  scheduler_.plan.set_pack_memory_bytes(1e9);
+  EXPECT_THAT(Run({"plan", "quickstart"}).err, Not(HasSubstr(kSaid)));
+  EXPECT_THAT(Run({"plan", "quickstart", "--set", "encoding=rope,fire:randomized"}).err, HasSubstr(kSaid));
+  scheduler_.plan.set_pack_memory_bytes(0);
+  EXPECT_THAT(Run({"plan", "quickstart", "--set", "encoding=fire"}).err, Not(HasSubstr(kSaid))) << "nothing is counted";
+}
+
 TEST_F(SweepCallsTest, WhatTrainsNothingIsTestedBesideTheLengthsThatItsWeightsWereTrainedAt) {
   TempFolder folder;
   const auto said = [&](const std::string& more) {

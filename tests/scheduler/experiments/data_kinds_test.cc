@@ -6,6 +6,7 @@
 
 #include "proto/catalog/catalog.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/experiments/registry.h"
 #include "tests/scheduler/experiments/expanded.h"
 
 namespace longreach::experiments {
@@ -214,6 +215,23 @@ TEST(DataKindsTest, CostsAreThoseOfTheirShapes) {
   one.mutable_evaluation()->set_examples(10);
   Expansion small = *Expansion::Of(one);
   EXPECT_DOUBLE_EQ(small.kind().CostOf(small.At(0).spec).flops, (3 * 64 + 10) * forward);
+}
+
+TEST(DataKindsTest, FireCostsTheMemoryOfItsPairsAtTheLongestThatIsTrained) {
+  const auto bytes = [](const v1::SweepSpec& sweep) { return FindKind(sweep.experiment())->CostOf(JobOf(sweep)).pair_bytes; };
+  v1::SweepSpec sweep = Language({"fire"});
+  for (const int length : {64, 2048}) sweep.mutable_training()->add_lengths(length);
+  sweep.mutable_evaluation()->add_lengths(4096);  // Of a test only some queries are there at a time.
+  // 8 layers keep 32 features of each pair, before and after ReLU: half a gigabyte each time.
+  EXPECT_DOUBLE_EQ(bytes(sweep), 8 * 2 * 0.5 * 1024 * 1024 * 1024);
+  sweep.mutable_model()->set_fire_width(16);
+  EXPECT_DOUBLE_EQ(bytes(sweep), 8 * 0.5 * 1024 * 1024 * 1024);
+  EXPECT_EQ(bytes(Language({"t5"})), 0);
+  v1::Input& input = *sweep.add_inputs();
+  input.set_name("weights");
+  input.set_artifact("weights");
+  sweep.mutable_training()->set_steps(0);
+  EXPECT_EQ(bytes(sweep), 0) << "nothing is trained";
 }
 
 }  // namespace

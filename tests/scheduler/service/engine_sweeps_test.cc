@@ -138,6 +138,20 @@ class EnginePlanTest : public EngineSweepsTest {
   }
 };
 
+TEST_F(EnginePlanTest, ThePairsOfFireAreMemoryOfThePackAndOfNoCheckpoint) {
+  v1::SubmitSweepRequest request;
+  *request.mutable_spec() = Sweep("fire", 12);
+  request.mutable_spec()->mutable_axes()->set_encoding(0, "fire");
+  request.set_dry_run(true);
+  const absl::StatusOr<v1::SubmitSweepResponse> response = engine_->SubmitSweep(request, *store_);
+
+  ASSERT_TRUE(response.ok()) << response.status();
+  const v1::Plan& plan = response->plan();
+  const double all = plan.checkpoint_bytes() / 12 / 3 * 4 * 9;
+  // Of nine members: 5 layers, 32 features of each pair of the 41 tokens of length 40, before and after ReLU.
+  EXPECT_DOUBLE_EQ(plan.pack_memory_bytes() - all, 9.0 * 5 * 32 * 41 * 41 * 2 * 4);
+}
+
 TEST_F(EnginePlanTest, APlanEstimatesFromWhatWasMeasured) {
   Train(10);
 
