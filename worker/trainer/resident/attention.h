@@ -157,13 +157,13 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int row0, int
   LONGREACH_DEVICE_ROLLED
   for (int t0 = begin; t0 < length; t0 += 16) {
     const int t = t0 + 2 * c;
-    uint32_t q_b[2], d_b[2], q_a[2], d_a[2];
+    uint32_t q_b[2], d_b[2], q_d_a[4];
     float lse_of[2][2], dot_of[2][2];
     LONGREACH_DEVICE_UNROLL for (int e = 0; e < 2; ++e) {
       q_b[e] = LoadPair(q + (t0 + 8 * e) * kRowLd);
       d_b[e] = LoadPair(d + (t0 + 8 * e) * kRowLd);
-      q_a[e] = Transpose8x8(q_b[e]);
-      d_a[e] = Transpose8x8(d_b[e]);
+      q_d_a[e] = q_b[e];
+      q_d_a[2 + e] = d_b[e];
       LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
         const int query = t + 8 * e + i;
         const bool exists = query < length;
@@ -171,6 +171,7 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int row0, int
         dot_of[e][i] = exists ? dot[query] : 0.0f;
       }
     }
+    Transpose8x8(q_d_a);
     float dq[4] = {0, 0, 0, 0};
     // Of the bias and its slopes, by key - query of g = c = 0 in the block of keys and the tile of queries: [0] -8 and -9, [1] 0 and -1, [2] 8 and 7.
     // The keys of the next block are 16 on, so its first pair is the last one of this.
@@ -224,12 +225,13 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int row0, int
           ds_factor[e][half] = Pack(ds[2 * half], ds[2 * half + 1]);
         }
       }
-      Mma16(dv[m], p_factor[0][0], p_factor[0][1], p_factor[1][0], p_factor[1][1], d_a[0], d_a[1]);
-      Mma16(dk[m], ds_factor[0][0], ds_factor[0][1], ds_factor[1][0], ds_factor[1][1], q_a[0], q_a[1]);
+      Mma16(dv[m], p_factor[0][0], p_factor[0][1], p_factor[1][0], p_factor[1][1], q_d_a[2], q_d_a[3]);
+      Mma16(dk[m], ds_factor[0][0], ds_factor[0][1], ds_factor[1][0], ds_factor[1][1], q_d_a[0], q_d_a[1]);
       uint32_t keys[2];
       Load2Transposed(keys, rows_at + 16 * m * kRowLd);
-      Mma16(dq, Transpose8x8(ds_factor[0][0]), Transpose8x8(ds_factor[1][0]), Transpose8x8(ds_factor[0][1]), Transpose8x8(ds_factor[1][1]), keys[0],
-            keys[1]);
+      uint32_t turned[4] = {ds_factor[0][0], ds_factor[1][0], ds_factor[0][1], ds_factor[1][1]};
+      Transpose8x8(turned);
+      Mma16(dq, turned[0], turned[1], turned[2], turned[3], keys[0], keys[1]);
     }
     LONGREACH_DEVICE_UNROLL for (int e = 0; e < 2; ++e) {
       const int query = t0 + 8 * e + g;

@@ -29,30 +29,15 @@ inline constexpr int kWarpSize = 32;
 // The instructions at which a warp meets.
 enum class Meeting : uint8_t { kSync, kShuffle, kProduct8, kProduct16, kLoad, kTranspose, kGroupProduct };
 
-struct GroupShare;
+// What the threads of a warp have brought to a meeting, each something of its own: the last one to come reads and changes it for all.
+template <class T>
+class Brought {
+ public:
+  explicit Brought(void* const (&all)[kWarpSize]) : all_(all) {}
+  T& operator[](int lane) const { return *static_cast<T*>(all_[lane]); }
 
-// Which part of a warpgroup's product a warp makes together: all of its threads say the same.
-struct GroupPart {
-  // Makes it, with what each thread has brought: of the 16 rows from row0 on.
-  void (*multiply)(const GroupShare (&shares)[kWarpSize], const GroupPart& part, int row0);
-  const Half *a, *b;  // A is null where it lies in registers.
-  int column;
-
-  bool operator==(const GroupPart&) const = default;
-};
-// What a thread brings to it.
-struct GroupShare {
-  float (*sums)[4];
-  const uint32_t (*a)[4];  // Its registers, by step; null where A lies in memory.
-};
-
-// What the threads of a warp bring to a meeting and take from it. The same of all threads lies side by side, as rows of what they multiply do.
-struct alignas(16) Exchange {
-  uint32_t words[6][kWarpSize];
-  float sums[2][kWarpSize][2];  // The first two of a thread's four, and the others.
-  const void* rows[kWarpSize];
-  GroupPart part;  // Of the first to come.
-  GroupShare shares[kWarpSize];
+ private:
+  void* const (&all_)[kWarpSize];
 };
 
 // The block that runs on this thread of the CPU, with its fibers. They are made once and wait between two blocks.
@@ -75,13 +60,7 @@ class Block {
   Block& operator=(const Block&) = delete;
 
   // Of the calling thread.
-  static Block& Mine() {
-    if (mine_ == nullptr) {
-      static thread_local Block block;
-      mine_ = &block;
-    }
-    return *mine_;
-  }
+  static Block& Mine() { return mine_ != nullptr ? *mine_ : Make(); }
 
   // Calls run(body) in each fiber.
   void Run(void (*run)(const void*), const void* body, Order order, GroupProducts group_products) {
@@ -110,37 +89,28 @@ class Block {
   int current() const { return current_; }
   int lane() const { return current_ % kWarpSize; }
 
-  // What the running thread brings to its next meeting.
-  Exchange& Bring() {
+  // Waits for the other threads of the warp; the last one to come does `work` for all with what they have brought.
+  template <class T, class Work>
+  void Meet(Meeting at, T& mine, const Work& work) {
     Warp& warp = warps_[current_ / kWarpSize];
-    return warp.exchange[warp.turn & 1];
-  }
-
-  // Waits for the other threads of the warp; the last one to come does `work` for all with what they brought. Returns what is to
-  // be taken, which stays until the meeting after the next.
-  template <class Work>
-  const Exchange& Meet(Meeting at, const Work& work) {
-    Warp& warp = warps_[current_ / kWarpSize];
-    Exchange& exchange = warp.exchange[warp.turn & 1];
-    if (warp.arrived > 0 && warp.at != at) Fail("the threads of a warp meet at different instructions");
+    if (warp.arrived > 0 && (warp.at != at || warp.bytes != sizeof(T))) Fail("the threads of a warp meet at different instructions");
     warp.at = at;
-    if (++warp.arrived < kWarpSize) {
-      Wait(kInWarp);
-      return exchange;
-    }
-    work(exchange);
+    warp.bytes = sizeof(T);
+    warp.brought[lane()] = &mine;
+    if (++warp.arrived < kWarpSize) return Wait(kInWarp);
+    work(Brought<T>(warp.brought));
     warp.arrived = 0;
     ++warp.turn;
     std::memset(states_ + current_ / kWarpSize * kWarpSize, kReady, kWarpSize);
-    return exchange;
   }
 
   // The memory of a warp is in order after a meeting, and of the block.
   void MeetInOrder() {
-    Exchange& exchange = Bring();
-    Publish(&exchange);
-    Meet(Meeting::kSync, [](Exchange&) {});
-    Observe(&exchange);
+    Warp& warp = warps_[current_ / kWarpSize];
+    char& barrier = warp.barriers[warp.turn & 1];
+    Publish(&barrier);
+    Meet(Meeting::kSync, barrier, [](const Brought<char>&) {});
+    Observe(&barrier);
   }
   void MeetBlock() {
     char* const barrier = &barriers_[barrier_ & 1];
@@ -182,15 +152,6 @@ class Block {
     if (products_[current_].open) Fail("products are waited for whose batch has not ended");
     return products_[current_].under_way;
   }
-  // Of the running thread's warp.
-  void MultiplyGroupPart(const GroupPart& part, const GroupShare& share) {
-    Exchange& brought = Bring();
-    if (warps_[current_ / kWarpSize].arrived == 0) brought.part = part;
-    if (brought.part != part) Fail("the threads of a warp have different products");
-    brought.shares[lane()] = share;
-    const int row0 = current_ / kWarpSize % 4 * 16;
-    Meet(Meeting::kGroupProduct, [&](const Exchange& all) { part.multiply(all.shares, part, row0); });
-  }
 
   // A phase says where its shared memory lies, and of pointers that they lead elsewhere.
   void HasShared(const char* first, size_t bytes) {
@@ -217,15 +178,23 @@ class Block {
     bool open = false;  // A batch has begun.
   };
   struct Warp {
-    Exchange exchange[2];
+    void* brought[kWarpSize];
+    size_t bytes = 0;  // Of what each has brought.
     int arrived = 0;
     unsigned turn = 0;
     Meeting at = Meeting::kSync;
+    char barriers[2] = {};  // By their addresses its fibers find each other.
   };
 
   // How far below the end of its room a thread's stack begins. The rooms are whole pages apart, so that the same variable of all threads of
   // a warp, which take turns, would lie in the same few lines of a cache; shifted, they are spread over all lines of a page.
   static size_t Shift(int thread) { return static_cast<size_t>(thread % kWarpSize) * (4096 / kWarpSize); }
+
+  [[gnu::noinline]] static Block& Make() {
+    static thread_local Block block;
+    mine_ = &block;
+    return block;
+  }
 
   [[noreturn]] static void Enter() {
     Fiber::Entered();

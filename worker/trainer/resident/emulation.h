@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "worker/trainer/resident/emulated_block.h"
+#include "worker/trainer/resident/emulated_tiles.h"
 
 #define LONGREACH_DEVICE inline
 #define LONGREACH_DEVICE_UNROLL
@@ -30,122 +30,34 @@ inline int Thread() {
 
 namespace emulation {
 
-// Exact.
-inline float ToFloat(Half x) {
-  if constexpr (kOperands == Operands::kBfloat16) return std::bit_cast<float>(static_cast<uint32_t>(x) << 16);
-  const uint32_t sign = static_cast<uint32_t>(x & 0x8000u) << 16, exponent = (x >> 10) & 31u, fraction = x & 1023u;
-  if (exponent == 0) return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(fraction) * 0x1p-24f));
-  return std::bit_cast<float>(sign | (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23) | fraction << 13);
-}
-
-inline float HalfOf(uint32_t pair, int i) { return ToFloat(static_cast<Half>(i != 0 ? pair >> 16 : pair)); }
-
-using FourFloats [[gnu::vector_size(16), gnu::may_alias]] = float;
-using FourWords [[gnu::vector_size(16), gnu::may_alias]] = uint32_t;
-using EightHalves [[gnu::vector_size(16), gnu::may_alias]] = uint16_t;
-
-// Of numbers in the lower half of each word. Exact.
-inline FourFloats ToFloats(FourWords x) {
-  if constexpr (kOperands == Operands::kBfloat16) return reinterpret_cast<FourFloats>(x << 16);
-  const FourWords size = (x & 0x7fffu) << 13, normal = size + 0x38000000u;
-  // Those below 2^-14 are as far from 0 as they are from 2^-14 with that exponent.
-  const FourWords below = reinterpret_cast<FourWords>(reinterpret_cast<FourFloats>(size + 0x38800000u) - 0x1p-14f);
-  const FourWords is_below = reinterpret_cast<FourWords>(size < 0x00800000u), is_infinite = reinterpret_cast<FourWords>(size >= 0x0f800000u);
-  const FourWords bits = (is_below & below) | (~is_below & normal) | (is_infinite & 0x7f800000u);
-  return reinterpret_cast<FourFloats>(bits | (x & 0x8000u) << 16);
-}
-
-// Eight numbers of four threads' words, in order.
-inline void ToFloats(float* to, const uint32_t* pairs) {
-  FourWords of_pairs;
-  std::memcpy(&of_pairs, pairs, sizeof(of_pairs));
-  const FourFloats even = ToFloats(of_pairs & 0xffffu), odd = ToFloats(of_pairs >> 16);
-  const FourFloats first = __builtin_shufflevector(even, odd, 0, 4, 1, 5), second = __builtin_shufflevector(even, odd, 2, 6, 3, 7);
-  std::memcpy(to, &first, sizeof(first));
-  std::memcpy(to + 4, &second, sizeof(second));
-}
-
-// sums += A B for a warp: A [16][kInner], B [kInner][8], spread over the threads as warp.h says. B's words follow A's.
-template <int kInner>
-void MultiplyTiles(Exchange& exchange) {
-  constexpr int kWordsOfA = kInner / 4;
-  float a[16][kInner], b_transposed[8][kInner];
-  alignas(16) float b[kInner][8];
-  for (int g = 0; g < 8; ++g) {
-#pragma GCC unroll 4
-    for (int word = 0; word < kWordsOfA; ++word) ToFloats(a[g + 8 * (word & 1)] + 8 * (word >> 1), exchange.words[word] + 4 * g);
-#pragma GCC unroll 2
-    for (int word = 0; word < kInner / 8; ++word) ToFloats(b_transposed[g] + 8 * word, exchange.words[kWordsOfA + word] + 4 * g);
-  }
-  for (int k = 0; k < kInner; ++k) {
-#pragma GCC unroll 8
-    for (int g = 0; g < 8; ++g) b[k][g] = b_transposed[g][k];
-  }
-  const FourFloats* const of_b = reinterpret_cast<const FourFloats*>(b);
-  for (int row = 0; row < 16; ++row) {
-    FourFloats* const of_row = reinterpret_cast<FourFloats*>(exchange.sums[row / 8][row % 8 * 4]);
-    FourFloats left = of_row[0], right = of_row[1];
-#pragma GCC unroll 16
-    for (int k = 0; k < kInner; ++k) {
-      left += a[row][k] * of_b[2 * k];
-      right += a[row][k] * of_b[2 * k + 1];
-    }
-    of_row[0] = left;
-    of_row[1] = right;
-  }
-}
-
-inline EightHalves LowerOf(EightHalves x, EightHalves y) { return __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11); }
-inline EightHalves UpperOf(EightHalves x, EightHalves y) { return __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15); }
-// Each time rows i and i + 4 are shuffled like two halves of a pack of cards; after three times rows are columns.
-inline void Transpose(EightHalves (&rows)[8]) {
-  for (int time = 0; time < 3; ++time) {
-    EightHalves shuffled[8];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      shuffled[2 * i] = LowerOf(rows[i], rows[i + 4]);
-      shuffled[2 * i + 1] = UpperOf(rows[i], rows[i + 4]);
-    }
-    std::memcpy(rows, shuffled, sizeof(rows));
-  }
-}
-
 // As far as the thread sanitizer sees, the thread that has brought a row reads it.
 inline void ReadRow(const void* row) {
   const volatile Half* const numbers = static_cast<const Half*>(row);
   for (int i = 0; kFibersAreSeen && i < 8; ++i) static_cast<void>(numbers[i]);
 }
 
+template <int kCount>
+struct Load {
+  const void* row;
+  uint32_t words[kCount];
+};
+
 // Matrices of 8 rows of 8, of which thread 8 i + r has brought the address of row r of matrix i.
 template <int kCount>
-void LoadTiles(uint32_t* to, const void* row, bool transposed) {
+void LoadTiles(uint32_t (&to)[kCount], const void* row, bool transposed) {
   if (Thread() % kWarpSize < 8 * kCount) ReadRow(row);
   const Unseen unseen;
   Block& block = Block::Mine();
   if (reinterpret_cast<uintptr_t>(row) % 16 != 0) block.Fail("a row of a matrix that is not aligned to 16 bytes");
-  block.Bring().rows[block.lane()] = row;
-  const Exchange& taken = block.Meet(Meeting::kLoad, [&](Exchange& exchange) {
+  Load<kCount> mine = {row, {}};
+  block.Meet(Meeting::kLoad, mine, [transposed](const Brought<Load<kCount>>& of) {
     for (int i = 0; i < kCount; ++i) {
-      EightHalves tile[8];
-      for (int r = 0; r < 8; ++r) std::memcpy(&tile[r], exchange.rows[8 * i + r], sizeof(tile[r]));
-      if (transposed) Transpose(tile);
-      std::memcpy(exchange.words[i], tile, sizeof(tile));  // Threads 4 r .. 4 r + 3 take row r.
+      Tile tile = Tile::OfRows([&](int r) { return of[8 * i + r].row; });
+      if (transposed) tile.Transpose();
+      for (int thread = 0; thread < kWarpSize; ++thread) of[thread].words[i] = tile.PairOf(thread);
     }
   });
-  const int lane = block.lane();
-  for (int i = 0; i < kCount; ++i) to[i] = taken.words[i][lane];
-}
-
-inline Half Round(float x) {
-  const uint32_t bits = std::bit_cast<uint32_t>(x);
-  const uint32_t size = bits & 0x7fffffffu;
-  if (size > 0x7f800000u) return 0x7fff;  // As the GPU rounds what is no number.
-  if constexpr (kOperands == Operands::kBfloat16) return static_cast<Half>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-  const uint32_t sign = bits >> 16 & 0x8000u;
-  if (size >= 0x47800000u) return static_cast<Half>(sign | 0x7c00u);  // From 2^16 on.
-  // Below 2^-14 numbers are 2^-24 apart, as floats are next to 1/2: the sum rounds.
-  if (size < 0x38800000u) return static_cast<Half>(sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000u));
-  return static_cast<Half>(sign | (size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13);
+  std::memcpy(to, mine.words, sizeof(to));
 }
 
 }  // namespace emulation
@@ -166,12 +78,41 @@ inline void SyncWarp() {
   emulation::Block::Mine().MeetInOrder();
 }
 
+namespace emulation {
+
+template <int kCount>
+struct Shuffle {
+  float x[kCount];
+  int mask;
+};
+
+// Each thread has its partner's numbers then.
+template <int kCount>
+void TakePartners(float (&x)[kCount], int mask) {
+  const Unseen unseen;
+  Shuffle<kCount> mine = {{}, mask};
+  std::memcpy(mine.x, x, sizeof(x));
+  Block::Mine().Meet(Meeting::kShuffle, mine, [](const Brought<Shuffle<kCount>>& of) {
+    float all[kWarpSize][kCount];
+    for (int thread = 0; thread < kWarpSize; ++thread) std::memcpy(all[thread], of[thread].x, sizeof(all[thread]));
+    for (int thread = 0; thread < kWarpSize; ++thread) std::memcpy(of[thread].x, all[thread ^ of[thread].mask], sizeof(all[thread]));
+  });
+  std::memcpy(x, mine.x, sizeof(x));
+}
+
+}  // namespace emulation
+
 inline float ShuffleXor(float x, int mask) {
-  const emulation::Unseen unseen;
-  emulation::Block& block = emulation::Block::Mine();
-  block.Bring().words[0][block.lane()] = std::bit_cast<uint32_t>(x);
-  const emulation::Exchange& taken = block.Meet(emulation::Meeting::kShuffle, [](emulation::Exchange&) {});
-  return std::bit_cast<float>(taken.words[0][block.lane() ^ mask]);
+  float one[1] = {x};
+  emulation::TakePartners(one, mask);
+  return one[0];
+}
+template <int kCount>
+inline void AddPartners(float (&x)[kCount], int mask) {
+  float others[kCount];
+  std::memcpy(others, x, sizeof(x));
+  emulation::TakePartners(others, mask);
+  for (int i = 0; i < kCount; ++i) x[i] += others[i];
 }
 
 inline int OfWarp(int x) { return x; }
@@ -200,44 +141,55 @@ using emulation::ToFloat;
 
 namespace emulation {
 
-// Brings the words of both factors and the sums to a product of the warp's, and takes the sums.
-template <int kInner, size_t kWords>
-void Multiply(Meeting at, float (&sums)[4], const uint32_t (&words)[kWords]) {
-  static_assert(kWords == kInner / 4 + kInner / 8);
+template <int kInner>
+struct Product {
+  uint32_t a[kInner / 4], b[kInner / 8];
+  float sums[1][4];
+};
+
+template <int kInner>
+void Multiply(Meeting at, float (&sums)[4], Product<kInner> mine) {
   const Unseen unseen;
-  Block& block = Block::Mine();
-  Exchange& brought = block.Bring();
-  const int lane = block.lane();
-  for (size_t i = 0; i < kWords; ++i) brought.words[i][lane] = words[i];
-  std::memcpy(brought.sums[0][lane], sums, 2 * sizeof(float));
-  std::memcpy(brought.sums[1][lane], sums + 2, 2 * sizeof(float));
-  const Exchange& taken = block.Meet(at, MultiplyTiles<kInner>);
-  std::memcpy(sums, taken.sums[0][lane], 2 * sizeof(float));
-  std::memcpy(sums + 2, taken.sums[1][lane], 2 * sizeof(float));
+  std::memcpy(mine.sums, sums, sizeof(sums));
+  Block::Mine().Meet(at, mine, [](const Brought<Product<kInner>>& of) {
+    Factors<kInner, 8> factors;
+    factors.TakeA([&](int thread) { return of[thread].a; });
+    factors.TakeB([&](int thread) { return of[thread].b; });
+    factors.template Multiply<false>([&](int thread) { return of[thread].sums; });
+  });
+  std::memcpy(sums, mine.sums, sizeof(sums));
 }
 
 }  // namespace emulation
 
 inline void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
-  emulation::Multiply<8>(emulation::Meeting::kProduct8, sums, {a0, a1, b0});
+  emulation::Multiply<8>(emulation::Meeting::kProduct8, sums, {{a0, a1}, {b0}, {}});
 }
 
 inline void Mma16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
-  emulation::Multiply<16>(emulation::Meeting::kProduct16, sums, {a0, a1, a2, a3, b0, b1});
+  emulation::Multiply<16>(emulation::Meeting::kProduct16, sums, {{a0, a1, a2, a3}, {b0, b1}, {}});
 }
 
 inline void Load4(uint32_t (&to)[4], const void* row) { emulation::LoadTiles<4>(to, row, false); }
 inline void Load4Transposed(uint32_t (&to)[4], const void* row) { emulation::LoadTiles<4>(to, row, true); }
 inline void Load2Transposed(uint32_t (&to)[2], const void* row) { emulation::LoadTiles<2>(to, row, true); }
 
-inline uint32_t Transpose8x8(uint32_t x) {
+template <int kCount>
+inline void Transpose8x8(uint32_t (&x)[kCount]) {
+  struct Words {
+    uint32_t x[kCount];
+  };
   const emulation::Unseen unseen;
-  emulation::Block& block = emulation::Block::Mine();
-  const int lane = block.lane(), g = lane / 4, c = lane % 4;
-  block.Bring().words[0][lane] = x;
-  const emulation::Exchange& taken = block.Meet(emulation::Meeting::kTranspose, [](emulation::Exchange&) {});
-  const auto at = [&](int row, int column) { return (taken.words[0][row * 4 + column / 2] >> (16 * (column & 1))) & 0xffffu; };
-  return at(2 * c, g) | at(2 * c + 1, g) << 16;
+  Words mine;
+  std::memcpy(mine.x, x, sizeof(x));
+  emulation::Block::Mine().Meet(emulation::Meeting::kTranspose, mine, [](const emulation::Brought<Words>& of) {
+    for (int i = 0; i < kCount; ++i) {
+      emulation::Tile tile = emulation::Tile::OfPairs([&](int thread) { return of[thread].x[i]; });
+      tile.Transpose();
+      for (int thread = 0; thread < emulation::kWarpSize; ++thread) of[thread].x[i] = tile.PairOf(thread);
+    }
+  });
+  std::memcpy(x, mine.x, sizeof(x));
 }
 
 namespace emulation {

@@ -29,6 +29,11 @@ LONGREACH_DEVICE void SyncBlock() { __syncthreads(); }
 LONGREACH_DEVICE uint64_t Clock() { return static_cast<uint64_t>(clock64()); }  // Of this multiprocessor.
 LONGREACH_DEVICE void SyncWarp() { __syncwarp(); }
 LONGREACH_DEVICE float ShuffleXor(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
+// Adds a partner's, of several at once: a shuffle takes its time, and the next one does not wait for it.
+template <int kCount>
+LONGREACH_DEVICE void AddPartners(float (&x)[kCount], int mask) {
+  LONGREACH_DEVICE_UNROLL for (int i = 0; i < kCount; ++i) x[i] += ShuffleXor(x[i], mask);
+}
 // What all threads of a warp have. The compiler knows it, and keeps what is made of it in the warp's registers, not in each thread's.
 LONGREACH_DEVICE int OfWarp(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 
@@ -133,11 +138,10 @@ LONGREACH_DEVICE void Load2Transposed(uint32_t (&to)[2], const void* row) {
                : "r"(SharedAddress(row))
                : "memory");
 }
-// Of a matrix of 8 x 8 that lies among the threads.
-LONGREACH_DEVICE uint32_t Transpose8x8(uint32_t x) {
-  uint32_t y;
-  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
-  return y;
+// Transposes matrices of 8 x 8 that lie among the threads.
+template <int kCount>
+LONGREACH_DEVICE void Transpose8x8(uint32_t (&x)[kCount]) {
+  LONGREACH_DEVICE_UNROLL for (int i = 0; i < kCount; ++i) asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(x[i]) : "r"(x[i]));
 }
 
 // Where pointers lead that come out of memory, or of arithmetic: the compiler cannot see it, would take instructions that
@@ -237,15 +241,12 @@ LONGREACH_DEVICE float SumOfFour(float x) {
 template <int kRows, int kCount>
 LONGREACH_DEVICE void SumsOfFour(float (&x)[kRows][kCount]) {
   LONGREACH_DEVICE_UNROLL for (int mask = 1; mask < 4; mask *= 2) {
-    LONGREACH_DEVICE_UNROLL for (int i = 0; i < kRows * kCount; ++i) x[i / kCount][i % kCount] += ShuffleXor(x[i / kCount][i % kCount], mask);
+    LONGREACH_DEVICE_UNROLL for (int row = 0; row < kRows; ++row) AddPartners(x[row], mask);
   }
 }
-// Of several at once: a shuffle takes its time, and the next one does not wait for it.
 template <int kCount>
 LONGREACH_DEVICE void SumsOfEight(float (&x)[kCount]) {
-  LONGREACH_DEVICE_UNROLL for (int mask = 1; mask < 8; mask *= 2) {
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < kCount; ++n) x[n] += ShuffleXor(x[n], mask);
-  }
+  LONGREACH_DEVICE_UNROLL for (int mask = 1; mask < 8; mask *= 2) AddPartners(x, mask);
 }
 LONGREACH_DEVICE float SumOfWarp(float x) {
   x = SumOfFour(x);

@@ -67,6 +67,22 @@ TEST_P(EmulationTest, ShufflesWithinAWarp) {
   for (int i = 0; i < kThreads; ++i) EXPECT_EQ(got[static_cast<size_t>(i)], static_cast<float>(i / 32 * 32 * 32 + 31 * 16));
 }
 
+TEST_P(EmulationTest, AddsSeveralOfAPartnersAtOnce) {
+  std::atomic<int> wrong = 0;
+
+  RunBlock(
+      [&] {
+        const auto first = [](int lane) { return static_cast<float>(lane); };
+        const auto second = [](int lane) { return static_cast<float>(100 * lane); };
+        float x[2] = {first(Lane()), second(Lane())};
+        AddPartners(x, 5);
+        wrong += x[0] != first(Lane()) + first(Lane() ^ 5) || x[1] != second(Lane()) + second(Lane() ^ 5);
+      },
+      GetParam());
+
+  EXPECT_EQ(wrong, 0);
+}
+
 // A row-major matrix of small whole numbers: they and their products are exact in every arithmetic.
 std::vector<float> WholeNumbers(int count, int seed) {
   std::vector<float> m(static_cast<size_t>(count));
@@ -130,12 +146,15 @@ TEST_P(EmulationTest, LoadsAndTransposesMatrices) {
         Load4(as_it_lies, memory + Lane() * kLd);
         Load4Transposed(transposed, memory + Lane() * kLd);
         Load2Transposed(two, memory + Lane() % 16 * kLd);
+        uint32_t turned[4];
+        for (int i = 0; i < 4; ++i) turned[i] = at(i, g, 2 * c) | at(i, g, 2 * c + 1) << 16;
+        Transpose8x8(turned);
         for (int i = 0; i < 4; ++i) {
           const uint32_t row = at(i, g, 2 * c) | at(i, g, 2 * c + 1) << 16, column = at(i, 2 * c, g) | at(i, 2 * c + 1, g) << 16;
           wrong += as_it_lies[i] != row;
           wrong += transposed[i] != column;
           if (i < 2) wrong += two[i] != column;
-          wrong += Transpose8x8(row) != column;
+          wrong += turned[i] != column;
         }
       },
       GetParam());
@@ -243,6 +262,15 @@ TEST(EmulationDeathTest, EndsWhereAWarpMeetsAtDifferentInstructions) {
   EXPECT_DEATH(RunBlock([] {
                  if (Lane() == 7) {
                    SyncWarp();
+                 } else {
+                   ShuffleXor(1.0f, 1);
+                 }
+               }),
+               "emulated block: the threads of a warp meet at different instructions");
+  EXPECT_DEATH(RunBlock([] {
+                 float x[2] = {};
+                 if (Lane() == 7) {
+                   AddPartners(x, 1);
                  } else {
                    ShuffleXor(1.0f, 1);
                  }
