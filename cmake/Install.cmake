@@ -14,7 +14,8 @@ foreach(component client scheduler worker)
 endforeach()
 
 if(LONGREACH_TRAINER)
-  install(TARGETS longreach-tokenizer RUNTIME DESTINATION bin COMPONENT worker OPTIONAL)
+  set_target_properties(longreach-trainer PROPERTIES INSTALL_RPATH "\$ORIGIN/../lib")
+  install(TARGETS longreach-tokenizer longreach-trainer RUNTIME DESTINATION bin COMPONENT worker OPTIONAL)
   # Which of these there are depends on the LibTorch: the wheel for CPUs alone has no CUDA in it.
   foreach(library libc10.so libtorch_cpu.so libgomp.so.1)
     install(FILES ${LONGREACH_LIBTORCH}/lib/${library} DESTINATION lib COMPONENT worker OPTIONAL)

@@ -9,7 +9,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(realpath -m "${1:-$root/build/release}")
 folder=$(realpath -m "${2:-$root/build/bundle}")
-programs=(bin/longreach bin/longreach-scheduler bin/longreach-tokenizer bin/longreach-worker bin/golden_check bin/bench-llama)
+programs=(bin/longreach bin/longreach-scheduler bin/longreach-tokenizer bin/longreach-trainer bin/longreach-worker bin/golden_check bin/bench-llama)
 gpu_tests=(tests/cuda_plugin_test tests/gpu_test)
 
 refuse() {
@@ -17,8 +17,8 @@ refuse() {
   exit 1
 }
 [[ -x $build/bin/longreach-worker ]] || refuse "there is no $build/bin/longreach-worker; 'make build' builds it"
-libtorch=$(ldd "$build/bin/longreach-worker" | sed -n 's/.*libtorch_cpu.so => \(.*\)\/lib\/libtorch_cpu.so .*/\1/p')
-[[ -n $libtorch ]] || refuse "$build/bin/longreach-worker does not find its LibTorch; 'make build' builds it anew"
+libtorch=$(ldd "$build/bin/longreach-trainer" | sed -n 's/.*libtorch_cpu.so => \(.*\)\/lib\/libtorch_cpu.so .*/\1/p')
+[[ -n $libtorch ]] || refuse "$build/bin/longreach-trainer does not find its LibTorch; 'make build' builds it anew"
 version=$(sed -n "s/^__version__ = '\([^'+]*\).*/\1/p" "$libtorch/version.py" 2>/dev/null || true)
 [[ -n $version ]] || refuse "$libtorch is of no Python's torch, so none can stand in for it elsewhere; build with the wheel (no LONGREACH_LIBTORCH)"
 # Only what this wrote before is thrown away.

@@ -129,7 +129,7 @@ if [[ -x $build/bin/longreach-worker ]]; then
   stage longreach-worker longreach-worker worker
   licenses=$work/longreach-worker/usr/share/doc/longreach-worker/libraries
   mkdir -p "$licenses"
-  site=$(ldd "$build/bin/longreach-worker" | sed -n 's/.*libtorch_cpu.so => \(.*\)\/torch\/lib\/libtorch_cpu.so .*/\1/p')
+  site=$(ldd "$build/bin/longreach-trainer" | sed -n 's/.*libtorch_cpu.so => \(.*\)\/torch\/lib\/libtorch_cpu.so .*/\1/p')
   for package in torch nvidia_cuda_runtime nvidia_cuda_cupti; do  # Of these are the libraries of the wheel's LibTorch.
     for file in "$site/$package"-*.dist-info/{licenses/,}{LICENSE,NOTICE,License}*; do
       [[ ! -f $file ]] || install -m 644 "$file" "$licenses/$package-$(basename "$file")"

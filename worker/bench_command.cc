@@ -2,12 +2,29 @@
 
 #include "proto/catalog/packs.h"
 #include "worker/device_option.h"
-#include "worker/refused.h"
 
 namespace longreach {
+namespace {
+
+// What the figures mean.
+constexpr char kFormula[] =
+    "Prints job-steps/s (updates per second times members of the pack), the float32 GFLOP/s of the matrix products\n"
+    "in them, the largest GFLOP/s of a float32 matrix product (GEMM) of this machine in the same run, and the ratio.\n"
+    "FLOP of the matrix products of one update of one member, a multiply-add counting 2 and the backward pass twice the\n"
+    "forward pass, with batch B, tape T (input and output tokens), width d, MLP width m, vocabularies Vi and Vo:\n"
+    "  3 B [T (2 d (Vi+1) + layers (8 d^2 + 4 d m) + 2 d Vo) + layers 4 d T^2]\n"
+    "In language modelling half of the last term; with images those of the decoder beside.\n"
+    "Of the algorithmic tasks at the paper's batch also the hours for all of Table B.1 at this rate. Own kernels for GPUs also\n"
+    "tell the bytes that their updates move, beside the rate of a copy, and which share of the time goes into which phase.\n"
+    "Several packs are trained by a thread each until all have been measured; updates alone, without peak and tests, and the rates are their sums.\n"
+    "With --simulate-threads one thread trains, the processor time of each item of its work is taken, and the items are\n"
+    "dealt in order to so many threads, as training deals them. It is a simulation: memory bandwidth, shared caches, the\n"
+    "frequency of a busy processor and the waking of threads are left out, so real threads are slower.";
+
+}  // namespace
 
 BenchCommand::BenchCommand(CLI::App& app) : command_(app.add_subcommand("bench", "Measure how fast this machine trains.")) {
-  command_->footer(agent::BenchFormula());
+  command_->footer(kFormula);
   command_->add_option("--experiment", options_.experiment, "algorithmic, images or language; empty: what the task belongs to");
   command_->add_option("--task", options_.task, "A task's name, or several with commas: a pack of each is trained at the same time")->required();
   command_->add_option("--encoding", options_.encoding, "NAME or NAME:randomized")->required();
@@ -25,15 +42,6 @@ BenchCommand::BenchCommand(CLI::App& app) : command_(app.add_subcommand("bench",
   command_->add_flag("--wait", options_.wait,
                      "Write 'ready', wait for a line on standard input, and measure updates alone from then on: so that several begin together");
   command_->add_option("-o,--output", output_, "table or json")->check(CLI::IsMember({"table", "json"}))->capture_default_str();
-}
-
-int BenchCommand::Run() const {
-  agent::BenchOptions options = options_;
-  const absl::StatusOr<catalog::Device> device = TakeDevice(device_);
-  if (!device.ok()) return Refused(device.status(), output_ == "json");
-  options.cuda = device->cuda;
-  options.json = output_ == "json";
-  return agent::RunBench(options);
 }
 
 }  // namespace longreach

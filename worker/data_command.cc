@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/base/sha256.h"
@@ -23,10 +24,8 @@
 #include "worker/data/progress.h"
 #include "worker/data/recipes.h"
 #include "worker/data/staging.h"
-#include "worker/data_fit.h"
 #include "worker/refused.h"
 #include "worker/tokenizer/sentence_pieces.h"
-#include "worker/trainer/train.h"
 
 namespace longreach {
 namespace {
@@ -137,6 +136,7 @@ struct DataCommand::Options {
   std::string tokenizer;
   data::TokenImport token_import;
   std::vector<int> token_split = {90, 10};
+  DataChecks checks;
 
   bool json() const { return output == "json"; }
   void AddCommon(CLI::App& app) {
@@ -182,8 +182,9 @@ CLI::Option* AddDataFolder(CLI::App& app, std::filesystem::path& folder) {
   return app.add_option("--data-folder", folder, "Where this machine's data sets lie [LONGREACH_DATA]")->type_name("DIR")->capture_default_str();
 }
 
-DataCommand::DataCommand(CLI::App& app) : options_(std::make_unique<Options>()) {
+DataCommand::DataCommand(CLI::App& app, DataChecks checks) : options_(std::make_unique<Options>()) {
   Options& o = *options_;
+  o.checks = std::move(checks);
   o.data = app.add_subcommand("data", "Import data sets, and look after those that are there.");
   o.data->require_subcommand(1);
 
@@ -259,6 +260,8 @@ DataCommand::~DataCommand() = default;
 
 bool DataCommand::chosen() const { return options_->data->parsed(); }
 
+bool DataCommand::asks_trainer() const { return options_->model->parsed() || options_->fitting->parsed(); }
+
 absl::StatusOr<data::Manifest> DataCommand::Options::Import() const {
   const std::unique_ptr<data::Progress> progress = MakeProgress();
   if (text->parsed()) {
@@ -280,7 +283,7 @@ absl::StatusOr<data::Manifest> DataCommand::Options::Import() const {
 }
 
 absl::StatusOr<data::Manifest> DataCommand::Options::ImportModel() const {
-  ASSIGN_OR_RETURN(const trainer::ModelFolder checked, trainer::CheckModelFolder(source_folder));
+  ASSIGN_OR_RETURN(const trainer::ModelFolder checked, checks.model(source_folder));
   const std::unique_ptr<data::Progress> progress = MakeProgress();
   return data::ImportModel({.folder = folder,
                             .name = name,
@@ -461,7 +464,7 @@ int DataCommand::Run() const {
   if (o.list->parsed()) return o.List();
   if (o.check->parsed()) return o.Check();
   if (o.show->parsed()) return o.Show();
-  if (o.fitting->parsed()) return SayWhichFit(o.folder, o.jobs, o.json());
+  if (o.fitting->parsed()) return o.checks.fit(o.folder, o.jobs, o.json());
   if (o.remove->parsed()) {
     const absl::Status status = data::RemoveDataSet(o.folder, o.name);
     if (!status.ok()) return Refused(status, o.json());

@@ -4,19 +4,32 @@
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/trainer/train.h"
 
 namespace longreach {
+
+// What only the trainer's program can tell of data sets.
+struct DataChecks {
+  std::function<absl::StatusOr<trainer::ModelFolder>(const std::filesystem::path& folder)> model;                                     // trainer::CheckModelFolder().
+  std::function<int(const std::filesystem::path& folder, const std::vector<std::string>& jobs, bool json)> fit;  // SayWhichFit().
+};
 
 // The subcommand's options and what it does.
 class DataCommand {
  public:
-  // Adds `data` to the program. The object must outlive the parsing.
-  explicit DataCommand(CLI::App& app);
+  // Adds `data` to the program. The object must outlive the parsing. `checks` are there in the trainer's program.
+  explicit DataCommand(CLI::App& app, DataChecks checks = {});
   ~DataCommand();
 
   // It was asked for.
   bool chosen() const;
+  // What was asked for needs DataChecks.
+  bool asks_trainer() const;
   // Runs it and returns the process's exit code: 0 done, 1 refused or failed, 2 a usage that parsing cannot see, 4 no such data
   // set or folder.
   int Run() const;

@@ -1,12 +1,5 @@
 #include "worker/devices_command.h"
 
-#include <cstdio>
-#include <cstdlib>
-
-#include "proto/base/build_info.h"
-#include "worker/agent/devices.h"
-#include "worker/trainer/train.h"
-
 namespace longreach {
 
 DevicesCommand::DevicesCommand(CLI::App& app)
@@ -16,14 +9,6 @@ DevicesCommand::DevicesCommand(CLI::App& app)
       "nobody asks for one, where they know a job's settings; libtorch takes their place elsewhere. Looking at a GPU takes some of its memory for\n"
       "that moment. Exit codes: 0; 1 where a device that is there does not compute. No GPU is no failure: 'no GPU' says why there is none.");
   command_->add_option("-o,--output", output_, "table or json")->check(CLI::IsMember({"table", "json"}))->capture_default_str();
-}
-
-int DevicesCommand::Run() const {
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  agent::DeviceReport report{.build = BuildDescription(), .devices = trainer::LookAtDevices(trainer::OwnCudaPlugin()), .driver = agent::LookAtNvidiaDriver("/"), .visible = {}};
-  if (visible != nullptr) report.visible = visible;
-  std::fputs((output_ == "json" ? agent::DevicesAsJson(report) : agent::DevicesAsText(report)).c_str(), stdout);
-  return agent::AllCompute(report.devices) ? 0 : 1;
 }
 
 }  // namespace longreach

@@ -9,14 +9,17 @@
 #include <memory>
 #include <stop_token>
 
+#include "proto/base/build_info.h"
 #include "proto/base/duration.h"
 #include "proto/base/parse_errors.h"
+#include "proto/base/processors.h"
 #include "proto/base/status.h"
 #include "proto/base/text.h"
 #include "proto/base/utf8.h"
 #include "proto/catalog/packs.h"
 #include "worker/agent/abilities.h"
 #include "worker/agent/log.h"
+#include "worker/agent/trainer_program.h"
 #include "worker/agent/transfers.h"
 #include "worker/announced_data.h"
 #include "worker/data/data_folder.h"
@@ -99,7 +102,9 @@ void RunCommand::AddTraining() {
       ->type_name("TIME")->transform(CLI::Validator(SecondsOfDuration, ""))->check(CLI::Range(kLeastHangAfterS, 1e9))->check(RefuseNan)->capture_default_str();
 }
 
-int RunCommand::Run() const {
+bool RunCommand::OnCpu() const { return !catalog::ParseDevice(device_).value_or(catalog::Device{}).cuda; }
+
+int RunCommand::Run(const std::function<absl::StatusOr<std::string>(const agent::AgentOptions& options)>& open_gpu) const {
   agent::AgentOptions options = options_;
   // Not from the command line, which everybody on the machine can see.
   if (const char* token = std::getenv("LONGREACH_TOKEN"); token != nullptr && token_file_->count() == 0) options.credentials.token = token;
@@ -116,14 +121,18 @@ int RunCommand::Run() const {
   if (!pack_limit.empty()) options.pack_limit = pack_limit == catalog::kMeasured ? 0 : static_cast<int>(*ParseInteger(pack_limit));
   if (const absl::Status known = trainer::CheckEngine(options.engine, options.cuda); !known.ok()) return Refused(known, false);
   options.cuda_plugin = trainer::OwnCudaPlugin();
-  if (check_) return agent::CheckWorker(options);
+  if (check_ && options.cuda) return agent::CheckWorker(options, [&] { return open_gpu(options); });
+  const absl::StatusOr<std::filesystem::path> trainer_program = agent::OpenTrainerProgram();
+  if (!trainer_program.ok()) return Refused(trainer_program.status(), false);
+  if (check_) return agent::CheckWorker(options, [] { return DescribeOwnProcessor(); });
   const auto verified = std::make_shared<data::VerifiedData>(options.data_folder);
   options.add_data_sets = AnnouncedData(options.data_folder, verified);
   options.verify_data = [verified](const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read) {
     return VerifyAndSay(*verified, data_set, stop, read);
   };
   options.doubt_data = [verified](const std::string& data_set) { verified->Doubt(data_set); };
-  options.binary = agent::OwnBinary();
+  options.binary = *trainer_program;
+  options.build = BuildDescription();
   return agent::RunWorker(options, until_stdin_closes_);
 }
 

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <string_view>
 #include <vector>
 
+#include "proto/base/instruction_sets.h"
 #include "proto/base/resources.h"
 #include "proto/base/sha256.h"
 #include "proto/base/text.h"
@@ -36,7 +38,37 @@ std::string NumberOf(const std::filesystem::path& group) {
   return stat(group.c_str(), &found) == 0 ? Text(" group ", found.st_ino) : "";
 }
 
+std::string CpuModel() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    const size_t colon = line.find(':');
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      return std::string(Trim(std::string_view(line).substr(colon + 1)));
+    }
+  }
+  return "CPU";
+}
+
+std::string WidestRegisters() {
+#if defined(__x86_64__)
+  if (RunsHere(InstructionSet::kAvx512)) return "AVX-512";
+  if (RunsHere(InstructionSet::kAvx2)) return "AVX2";
+  return "SSE2";
+#elif defined(__aarch64__)
+  return "NEON";
+#else
+  return "scalar";
+#endif
+}
+
 }  // namespace
+
+ProcessorKind OwnProcessorKind() { return {.model = CpuModel(), .registers = WidestRegisters()}; }
+
+std::string DescribeOwnProcessor() {
+  const ProcessorKind kind = OwnProcessorKind();
+  return kind.model + ", " + kind.registers;
+}
 
 std::string ProcessorsText(const std::filesystem::path& root, std::span<const int> processors) {
   std::ifstream file(root / "proc/sys/kernel/random/boot_id");

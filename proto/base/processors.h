@@ -1,4 +1,4 @@
-// Which processors a process computes on, so that two that share them are known to do so.
+// What processors a process computes on, and which, so that two that share them are known to do so.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +6,14 @@
 #include <string>
 
 namespace longreach {
+
+struct ProcessorKind {
+  std::string model;      // "AMD EPYC 9B14"; "CPU" where the system does not say.
+  std::string registers;  // "AVX-512": the widest that it has.
+};
+ProcessorKind OwnProcessorKind();
+// "AMD EPYC 9B14, AVX-512".
+std::string DescribeOwnProcessor();
 
 // A text that processes have in common that compute on the same processors of one machine, in containers as well; of at most 256 bytes. It is made of
 // the machine's start, which containers share and copies of a machine do not, as its name and the id on its disk may; of the processors that this process may

@@ -20,7 +20,7 @@ using ::testing::Not;
 class DoctorTest : public ::testing::Test {
  protected:
   DoctorTest() {
-    for (const char* program : {"longreach-scheduler", "longreach-tokenizer"}) binaries_.WriteScript(program, SaysVersion(BuildDescription()));
+    for (const char* program : {"longreach-scheduler", "longreach-tokenizer", "longreach-trainer"}) binaries_.WriteScript(program, SaysVersion(BuildDescription()));
     SetWorker("[]");
   }
 
@@ -64,7 +64,7 @@ TEST_F(DoctorTest, AnInstallationThatIsWellHasNoFailure) {
 
   EXPECT_EQ(outcome.code, kDone) << outcome.out << outcome.err;
   const auto checks = ChecksOf(outcome);
-  for (const char* name : {"scheduler_program", "worker_program", "tokenizer_program", "cpu", "gpu", "data_sets", "state_folder"}) {
+  for (const char* name : {"scheduler_program", "worker_program", "trainer_program", "tokenizer_program", "cpu", "gpu", "data_sets", "state_folder"}) {
     ASSERT_TRUE(checks.contains(name)) << name;
     EXPECT_EQ(checks.at(name)["state"], "ok") << checks.at(name);
     EXPECT_EQ(checks.at(name)["advice"], "") << checks.at(name);
@@ -76,7 +76,7 @@ TEST_F(DoctorTest, AnInstallationThatIsWellHasNoFailure) {
   }
   for (const char* name : {"data_folder", "store", "open_files"}) EXPECT_TRUE(checks.contains(name)) << name;
   EXPECT_EQ(checks.at("variables")["state"], "ok");
-  EXPECT_EQ(checks.size(), 17u);
+  EXPECT_EQ(checks.size(), 18u);
   EXPECT_FALSE(std::filesystem::exists(store())) << "looking makes none";
 }
 
@@ -170,7 +170,7 @@ TEST_F(DoctorTest, ASchedulerThatWasNamedIsCalledAndItsProgramsNeedNotBeHere) {
   EXPECT_THAT(checks.at("scheduler")["seen"].get<std::string>(), HasSubstr(fake.address() + " answers"));
   EXPECT_EQ(checks.at("scheduler_build")["state"], "failed");
   EXPECT_EQ(checks.at("clock")["state"], "not_asked") << "it came by a Unix socket";
-  for (const char* name : {"scheduler_program", "worker_program", "tokenizer_program", "cpu", "data_folder", "store", "state_folder"}) {
+  for (const char* name : {"scheduler_program", "worker_program", "trainer_program", "tokenizer_program", "cpu", "data_folder", "store", "state_folder"}) {
     EXPECT_EQ(checks.at(name)["state"], "not_asked") << name;
   }
 }

@@ -81,9 +81,10 @@ def test_another_torch_is_refused(bundle, tmp_path):
 def test_a_bundle_is_made_anew_and_nothing_else_is_thrown_away(bundle, tmp_path):
     folder, build = shutil.copytree(bundle, tmp_path / "bundle"), tmp_path / "build"
     (folder / "lib/libold.so").touch()
-    # Of one program, as all of them take long to pack.
+    # Of one program and its other half, as all of them take long to pack.
     (build / "bin").mkdir(parents=True)
-    shutil.copy(BIN / "longreach-worker", build / "bin")
+    for program in ("longreach-worker", "longreach-trainer"):
+        shutil.copy(BIN / program, build / "bin")
     made = make(folder, build)
     assert made.returncode == 0 and (folder / "bin/longreach-worker").exists() and not (folder / "lib/libold.so").exists(), made.stderr
 

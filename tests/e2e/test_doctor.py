@@ -31,7 +31,7 @@ def test_an_installation_is_well(home):
     # What depends on this machine alone may be anything.
     assert not [check for name, check in checks.items() if check["state"] == "failed" and name not in ("gpu", "store", "data_folder")]
     build = run_cli(home, "version", "-o", "json").json()["build"]
-    for program in ("scheduler_program", "worker_program", "tokenizer_program"):
+    for program in ("scheduler_program", "worker_program", "trainer_program", "tokenizer_program"):
         assert (checks[program]["state"], checks[program]["seen"], checks[program]["advice"]) == ("ok", build, ""), checks[program]
     devices = run(home, BIN / "longreach-worker", "devices", "-o", "json").json()
     assert checks["cpu"]["state"] == "ok" and checks["cpu"]["seen"].endswith(f"engine {devices['cpu']['engine']}"), checks["cpu"]

@@ -25,7 +25,7 @@ def programs(home):
     """A copy of the programs beside the stand-in's plugin."""
     (home.path / "bin").mkdir()
     (home.path / "lib").mkdir()
-    for name in ("longreach", "longreach-scheduler", "longreach-worker", "longreach-tokenizer", "golden_check", "bench-llama"):
+    for name in ("longreach", "longreach-scheduler", "longreach-worker", "longreach-trainer", "longreach-tokenizer", "golden_check", "bench-llama"):
         try:
             os.link(BIN / name, home.path / "bin" / name)
         except OSError:  # Another disk.

@@ -79,7 +79,7 @@ def test_what_the_programs_are_made_of(fault):
     # The list of what the containers run with is of Debian 12; elsewhere the same libraries have other packages.
     debian_12 = 'VERSION_ID="12"' in pathlib.Path("/etc/os-release").read_text()
     runtime = with_dependencies(set(lists(ROOT / "deploy/container/runtime_packages.txt")) | BASE)
-    programs = ["longreach", "longreach-scheduler"] + (["longreach-worker"] if HAS_WORKER else [])
+    programs = ["longreach", "longreach-scheduler"] + (["longreach-trainer", "longreach-worker"] if HAS_WORKER else [])
     # What lies in .venv is of the pinned wheels.
     needed = {program: {name: path for name, path in libraries(BIN / program).items() if ".venv" not in path and "torch" not in path}
               for program in programs}

@@ -65,6 +65,7 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::unique_ptr<
       waiting_timer_(io),
       log_timer_(io),
       trainers_(io, {.binary = options_.binary,
+                     .build = options_.build,
                      .cuda = options_.cuda,
                      .cuda_plugin = options_.cuda_plugin,
                      .trainers = options_.one_process ? options_.packs : 1,

@@ -68,7 +68,8 @@ struct AgentOptions {
   std::function<absl::StatusOr<std::string>(const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read)> verify_data{};
   // What was found of one holds no longer: a trainer that reads it was ended by a file that gives no bytes. May be left out.
   std::function<void(const std::string& data_set)> doubt_data{};
-  std::filesystem::path binary;   // longreach-worker, for the trainer child.
+  std::filesystem::path binary;   // longreach-trainer, for the trainer child (trainer_program.h).
+  std::string build{};            // That it has to be of, as BuildDescription() says it; empty: any.
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
   // Called once, when the first trainer has its device. May be left out.

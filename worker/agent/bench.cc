@@ -16,7 +16,6 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/encoding_name.h"
 #include "proto/catalog/packs.h"
-#include "worker/agent/run.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::agent {
@@ -242,21 +241,6 @@ int Refuse(const absl::Status& status, int exit_code) {
 }
 
 }  // namespace
-
-std::string BenchFormula() {
-  return "Prints job-steps/s (updates per second times members of the pack), the float32 GFLOP/s of the matrix products\n"
-         "in them, the largest GFLOP/s of a float32 matrix product (GEMM) of this machine in the same run, and the ratio.\n"
-         "FLOP of the matrix products of one update of one member, a multiply-add counting 2 and the backward pass twice the\n"
-         "forward pass, with batch B, tape T (input and output tokens), width d, MLP width m, vocabularies Vi and Vo:\n"
-         "  3 B [T (2 d (Vi+1) + layers (8 d^2 + 4 d m) + 2 d Vo) + layers 4 d T^2]\n"
-         "In language modelling half of the last term; with images those of the decoder beside.\n"
-         "Of the algorithmic tasks at the paper's batch also the hours for all of Table B.1 at this rate. Own kernels for GPUs also\n"
-         "tell the bytes that their updates move, beside the rate of a copy, and which share of the time goes into which phase.\n"
-         "Several packs are trained by a thread each until all have been measured; updates alone, without peak and tests, and the rates are their sums.\n"
-         "With --simulate-threads one thread trains, the processor time of each item of its work is taken, and the items are\n"
-         "dealt in order to so many threads, as training deals them. It is a simulation: memory bandwidth, shared caches, the\n"
-         "frequency of a busy processor and the waking of threads are left out, so real threads are slower.";
-}
 
 int RunBench(const BenchOptions& options) {
   if (options.cuda) {

@@ -26,7 +26,4 @@ struct BenchOptions {
 // Prints the figures on standard output. Returns the process's exit code: 2 for a value that makes no sense.
 int RunBench(const BenchOptions& options);
 
-// What the figures mean, for the help text.
-std::string BenchFormula();
-
 }  // namespace longreach::agent

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/base/build_info.h"
 #include "proto/base/utf8.h"
 #include "proto/catalog/encoding_name.h"
 #include "proto/types/refusal.h"
@@ -333,6 +334,10 @@ v1::PacksMeasured Measure(const v1::MeasurePacks& asked) {
 
 v1::TrainerReady Prepare(const ChildOptions& options) {
   v1::TrainerReady ready;
+  if (!options.build.empty() && options.build != BuildDescription()) {  // What they say to each other is for programs of one build.
+    ready.set_error(fmt::format("longreach-trainer is of another build ({}) than longreach-worker ({}); install all programs of one build together", BuildDescription(), options.build));
+    return ready;
+  }
   const absl::StatusOr<trainer::Capabilities> machine = OpenDevice(options);
   if (!machine.ok()) {
     ready.set_error(ValidUtf8(std::string(machine.status().message())));

@@ -1,8 +1,9 @@
-// The trainer child: the worker's binary started anew, so that a crash, a hang or a poisoned GPU costs attempts and
+// The trainer child: a program of its own (trainer_program.h), so that a crash, a hang or a poisoned GPU costs attempts and
 // never the worker. Each of its trainers trains one pack after the other, told over a pipe of its own; the child ends when one of them closes.
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "proto/base/status.h"
 #include "worker/trainer/train.h"
@@ -15,6 +16,7 @@ inline constexpr int kChildPipe = 3;
 inline constexpr char kChildCommand[] = "trainer-child";
 
 struct ChildOptions {
+  std::string build = {};  // Of the agent; empty: it does not say.
   bool cuda = false;
   std::filesystem::path cuda_plugin;
   int trainers = 1;

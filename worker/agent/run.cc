@@ -22,7 +22,6 @@
 
 #include "proto/base/utf8.h"
 #include "worker/agent/channels.h"
-#include "worker/agent/child.h"
 #include "worker/agent/log.h"
 #include "worker/agent/state_folder.h"
 
@@ -98,32 +97,32 @@ class EndInAnyCase {
   explicit EndInAnyCase(int exit_code)
       : thread_([this, exit_code](const std::stop_token& stop) {
           std::unique_lock lock(mutex_);
-          if (changed_.wait_for(lock, stop, kPatience, [&stop] { return stop.stop_requested(); })) return;
+          if (changed_.wait_for(lock, stop, kPatienceAtEnd, [&stop] { return stop.stop_requested(); })) return;
           if (stop.stop_requested()) return;
-          LogWarning(fmt::format("left without waiting any longer for what it reads: for {} s the disk of its data folder has given nothing", kPatience.count()));
+          LogWarning(fmt::format("left without waiting any longer for what it reads: for {} s the disk of its data folder has given nothing", kPatienceAtEnd.count()));
           std::fflush(nullptr);
           _exit(exit_code);
         }) {}
 
  private:
-  static constexpr std::chrono::seconds kPatience{5};
+  static constexpr std::chrono::seconds kPatienceAtEnd{5};
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::jthread thread_;  // Last: it uses the others, and ends first.
 };
 
-absl::StatusOr<trainer::Capabilities> TryToStart(const AgentOptions& options) {
+absl::StatusOr<std::string> TryToStart(const AgentOptions& options, const std::function<absl::StatusOr<std::string>()>& open_device) {
   RETURN_IF_ERROR(Channels::Open(options.scheduler, options.credentials).status());
   RETURN_IF_ERROR(StateFolder::Look(options.state));
-  return OpenDevice({.cuda = options.cuda, .cuda_plugin = options.cuda_plugin, .trainers = options.one_process ? options.packs : 1});
+  return open_device();
 }
 
 }  // namespace
 
-int CheckWorker(const AgentOptions& options) {
-  const absl::StatusOr<trainer::Capabilities> machine = TryToStart(options);
-  if (!machine.ok()) return CannotStart(machine.status());
-  fmt::print("ready on {}\n", machine->device);
+int CheckWorker(const AgentOptions& options, const std::function<absl::StatusOr<std::string>()>& open_device) {
+  const absl::StatusOr<std::string> device = TryToStart(options, open_device);
+  if (!device.ok()) return CannotStart(device.status());
+  fmt::print("ready on {}\n", *device);
   return 0;
 }
 
@@ -168,12 +167,6 @@ int RunWorker(AgentOptions options, bool until_stdin_closes) {
   io.run();
   agent->reset();
   return exit_code;
-}
-
-std::filesystem::path OwnBinary() {
-  // The file this process was started from, even when another has been installed over it since: both ends of the
-  // trainer's pipe must be the same program.
-  return "/proc/self/exe";
 }
 
 std::filesystem::path DefaultStateFolder() {

@@ -59,7 +59,8 @@ class Trainer {
 class TrainerProcesses {
  public:
   struct Options {
-    std::filesystem::path binary;  // longreach-worker.
+    std::filesystem::path binary;  // longreach-trainer.
+    std::string build = {};        // That it has to be of; empty: any.
     bool cuda = false;
     std::filesystem::path cuda_plugin;
     int trainers = 1;              // That share a process.

@@ -1,10 +1,8 @@
 #include <torch/headeronly/version.h>
 
 #include <exception>
-#include <fstream>
 #include <string>
 
-#include "proto/base/instruction_sets.h"
 #include "proto/base/processors.h"
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
@@ -20,29 +18,6 @@ namespace longreach::trainer {
 
 namespace {
 
-std::string CpuModel() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const size_t colon = line.find(':');
-    if (line.starts_with("model name") && colon != std::string::npos) {
-      return std::string(Trim(std::string_view(line).substr(colon + 1)));
-    }
-  }
-  return "CPU";
-}
-
-std::string WidestRegisters() {
-#if defined(__x86_64__)
-  if (RunsHere(InstructionSet::kAvx512)) return "AVX-512";
-  if (RunsHere(InstructionSet::kAvx2)) return "AVX2";
-  return "SSE2";
-#elif defined(__aarch64__)
-  return "NEON";
-#else
-  return "scalar";
-#endif
-}
-
 // What LibTorch says when it is to add one and one there; empty: it did.
 std::string WhyItDoesNotCompute(at::Device device) {
   const absl::StatusOr<float> sum = Caught<float>([&]() -> absl::StatusOr<float> {
@@ -53,8 +28,9 @@ std::string WhyItDoesNotCompute(at::Device device) {
 }
 
 CpuDevice LookAtCpu() {
-  return {.model = CpuModel(),
-          .registers = WidestRegisters(),
+  const ProcessorKind processor = OwnProcessorKind();
+  return {.model = processor.model,
+          .registers = processor.registers,
           .threads = AvailableThreads(),
           .memory_bytes = AvailableMemory(),
           .engine = UsualEngine(/*cuda=*/false),
@@ -99,7 +75,7 @@ absl::StatusOr<Capabilities> DescribeMachine(bool cuda) {
   for (const ExperimentKind& kind : ExperimentKinds()) capabilities.experiments.emplace_back(kind.name);
   capabilities.threads = AvailableThreads();
   capabilities.memory_bytes = AvailableMemory();
-  capabilities.device = CpuModel() + ", " + WidestRegisters();
+  capabilities.device = DescribeOwnProcessor();
   capabilities.device_id = OwnProcessors();
   if (cuda) {
     ASSIGN_OR_RETURN(const CudaDevice device, DescribeCudaDevice(0));

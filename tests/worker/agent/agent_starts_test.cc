@@ -24,7 +24,7 @@ class ReluctantProgram {
   explicit ReluctantProgram(const std::filesystem::path& folder, const std::string& instead = "echo 'no memory left'; exit 1")
       : file_(folder / "reluctant"), allowed_(folder / "allowed") {
     std::ofstream(file_) << fmt::format("#!/bin/sh\nmkdir '{}' 2>/dev/null || [ -e '{}' ] || {{ {}; }}\nexec '{}' \"$@\"\n",
-                                        (folder / "first").string(), allowed_.string(), instead, LONGREACH_WORKER);
+                                        (folder / "first").string(), allowed_.string(), instead, LONGREACH_TRAINER_PROGRAM);
     std::filesystem::permissions(file_, std::filesystem::perms::owner_all);
   }
   const std::filesystem::path& file() const { return file_; }
@@ -149,6 +149,15 @@ TEST_F(AgentStartsTest, RefusesToStartWithoutAFirstTrainer) {
   const absl::Status status = agent.Join();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("exit code 1"), HasSubstr("no memory left")));
+}
+
+TEST_F(AgentStartsTest, RefusesToStartWithATrainerOfAnotherBuild) {
+  AgentOptions options = Options(1);
+  options.build = "0.0.9 (abc)";
+
+  AgentUnderTest agent(options);
+
+  EXPECT_THAT(std::string(agent.Join().message()), AllOf(HasSubstr("of another build"), HasSubstr("longreach-worker (0.0.9 (abc))"), HasSubstr("install all programs of one build")));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ AgentOptions OptionsFor(const FakeScheduler& scheduler, const std::filesystem::p
   options.name = "tester";
   options.threads = 1;
   options.checkpoint_every_s = 0;
-  options.binary = LONGREACH_WORKER;
+  options.binary = LONGREACH_TRAINER_PROGRAM;
   return options;
 }
 

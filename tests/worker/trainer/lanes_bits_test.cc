@@ -3,6 +3,7 @@
 
 #include "tests/worker/trainer/lanes_fixture.h"
 #include "worker/trainer/lanes/lanes_engine.h"
+#include "worker/trainer/lanes/runnable.h"
 
 namespace longreach::trainer {
 

@@ -10,6 +10,7 @@
 
 #include "worker/trainer/lanes/floats.h"
 #include "worker/trainer/lanes/lanes_engine.h"
+#include "worker/trainer/lanes/runnable.h"
 
 namespace longreach::trainer {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "worker/trainer/engine/batch.h"
+#include "worker/trainer/engine/names.h"
 #include "worker/trainer/engine/recorded_work.h"
 #include "worker/trainer/engine/state.h"
 #include "worker/trainer/learning_rate.h"
@@ -33,7 +34,7 @@ struct EngineOptions {
   bool cuda = false;
   // The whole pack as one unit of batched products: how it is done on CUDA. On the CPU for tests.
   bool whole_pack = false;
-  // By a name that CheckEngine() (train.h) takes: one of the lists in registry.cc. Empty: the default.
+  // By a name that CheckEngine() (train.h) takes: one of the lists in names.cc. Empty: the default.
   std::string engine = "";
   // Called within an update of a LLaMA decoder, after each of its blocks: also from the threads that compute, one at a time. A sign of life;
   // must not throw.
@@ -111,12 +112,6 @@ class StepEngine {
 // can do all, and `log` gets a line that says so. Throws when no engine of this machine has that name.
 std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const EngineOptions& options,
                                        const std::function<void(const std::string&)>& log);
-// The names of all engines that this machine can run on its CPU and that compute in float32: they agree within its
-// errors.
-std::vector<std::string> EngineNames();
-// Those that round the operands of their matrix products (lanes/operands.h): what training with 16-bit operands would
-// be like. Only who asks for one by name gets it.
-std::vector<std::string> RoundedEngineNames();
 
 // The engine that is taken when nobody asks for one, where it knows the settings; by its full name. Of a GPU: for the thread's current one.
 std::string UsualEngine(bool cuda);

@@ -4,15 +4,11 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "worker/trainer/engine/engine.h"
 #include "worker/trainer/lanes/kernels.h"
 
 namespace longreach::trainer {
-
-// Those of such operands that this machine can run, the fastest first.
-std::vector<const lanes::Kernels*> RunnableKernels(lanes::Operands operands);
 
 // What the kernels do not know of these settings: "encoding relative". Empty: they can train them.
 std::string WhyNotLanes(const PackSettings& settings, const EngineOptions& options);
