@@ -7,11 +7,15 @@ endif()
 string(REGEX REPLACE " *#[^\n]*" "" _list "${_list}")  # Types and values of parameters, which may be any text.
 string(REGEX MATCHALL "[A-Za-z0-9_/]+\\.\n" _suites "${_list}")
 set(_script "")
+set(_cost "")
+if(COST)
+  set(_cost " COST ${COST}")
+endif()
 foreach(_suite ${_suites})
   string(REGEX REPLACE "\\.\n$" "" _suite "${_suite}")
   # The longest suite takes two and a half minutes where nothing slows it down, and many times that under a sanitizer. One of which all tests
   # were skipped counts as skipped.
   string(APPEND _script "add_test([[${PREFIX}${_suite}]] [[${PROGRAM}]] [[--gtest_filter=${_suite}.*]] --gtest_brief=1)\n"
-    "set_tests_properties([[${PREFIX}${_suite}]] PROPERTIES TIMEOUT 3600 SKIP_REGULAR_EXPRESSION \"PASSED  . 0 tests\")\n")
+    "set_tests_properties([[${PREFIX}${_suite}]] PROPERTIES TIMEOUT 3600${_cost} SKIP_REGULAR_EXPRESSION \"PASSED  . 0 tests\")\n")
 endforeach()
 file(WRITE ${OUTPUT} "${_script}")

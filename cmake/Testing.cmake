@@ -1,5 +1,7 @@
-# longreach_test(NAME SOURCES a.cc ... LIBRARIES x ... [RPC | TORCH | FAST] [DEFINITIONS d ... PREFIX p]): one GoogleTest program; each of its
-# suites is one of ctest's tests. Sources that are compiled twice, with other definitions, need a prefix to the names of their suites.
+# longreach_test(NAME SOURCES a.cc ... LIBRARIES x ... [RPC | TORCH | FAST] [DEFINITIONS d ... PREFIX p] [COST s]): one GoogleTest program; each
+# of its suites is one of ctest's tests. Sources that are compiled twice, with other definitions, need a prefix to the names of their suites.
+# Suites that take long begin first, or the processors would wait for the last one: COST is about how many seconds the longest takes. ctest
+# knows by itself what it has run before in the same build folder.
 #
 # A third of a build is tests, and most of a test's compilation is headers and templates of others. So what most tests include is parsed
 # once for all of them, with RPC (tests of what links longreach::proto) the services' headers too, with TORCH the trainer's; and code that
@@ -21,7 +23,7 @@ if(LONGREACH_TESTS)
 endif()
 
 function(longreach_test name)
-  cmake_parse_arguments(ARG "RPC;TORCH;FAST" "PREFIX" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "RPC;TORCH;FAST" "PREFIX;COST" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE longreach::options ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
@@ -41,7 +43,7 @@ function(longreach_test name)
   set(discover ${CMAKE_SOURCE_DIR}/cmake/DiscoverSuites.cmake)
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${discover})
   add_custom_command(TARGET ${name} POST_BUILD BYPRODUCTS ${suites} VERBATIM
-    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DPREFIX=${ARG_PREFIX} -DOUTPUT=${suites} -P ${discover})
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DPREFIX=${ARG_PREFIX} -DCOST=${ARG_COST} -DOUTPUT=${suites} -P ${discover})
   # A program that was not built is a test that fails.
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}_tests.cmake
     "if(EXISTS [[${suites}]])\n  include([[${suites}]])\nelse()\n  add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n")
