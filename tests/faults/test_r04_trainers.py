@@ -62,8 +62,9 @@ def test_a_trainer_that_hangs(home, fault):
     rounds = fault.size(short=1, full=5, long=50)
     load = Load(steps=3 * LONG)
     scheduler = Scheduler(home)
-    # So long that a busy machine keeps no trainer from its next step, nor a busy disk from its next checkpoint.
-    workers = [Worker(home, scheduler, "--hang-after-s", "5", "--checkpoint-every-s", "0.3", "--pack-limit", "1") for _ in range(2)]
+    # So long that a busy machine keeps no trainer from its next step, nor a busy disk from its next checkpoint, the first of which a fast machine
+    # comes to long before its job's end.
+    workers = [Worker(home, scheduler, "--hang-after-s", "5", "--checkpoint-every-s", "0.1", "--pack-limit", "1") for _ in range(2)]
     client = Client(load, scheduler.address)
 
     def one_with_a_checkpoint():
