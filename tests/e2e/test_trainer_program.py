@@ -9,6 +9,7 @@ import pytest
 
 import harness
 from harness import BIN, Scheduler, run, run_cli, until
+from load import trainer_of
 
 pytestmark = harness.needs_worker
 
@@ -65,15 +66,10 @@ def test_a_worker_goes_on_with_the_trainer_that_was_there_when_it_began(home, pr
     (programs / "new").rename(programs / "longreach-trainer")
     (programs / "longreach-worker").unlink()
 
-    os.kill(trainer_of(worker), signal.SIGKILL)
+    first = trainer_of(worker)
+    os.kill(first, signal.SIGKILL)
 
-    until(lambda: trainer_of(worker), "another trainer")
+    until(lambda: trainer_of(worker) not in (None, first), "another trainer")
     ended = run_cli(home, "run", "quickstart", "--set", "seed=0", "--set", "learning_rate=1e-3", "--set", "task=even_pairs", "--set", "encoding=rope", "--set", "training.steps=2",
                     "--set", "training.batch_size=2", "--set", "evaluation.lengths=4", "--set", "evaluation.examples=2", scheduler=scheduler)
     assert ended.code == 0, (ended, worker.log())
-
-
-def trainer_of(worker):
-    """Its number; 0: there is none."""
-    with open(f"/proc/{worker.pid}/task/{worker.pid}/children", encoding="utf-8") as children:
-        return next((int(child) for child in children.read().split()), 0)
