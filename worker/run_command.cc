@@ -62,7 +62,7 @@ RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work
                        "Leave after so long without work while the scheduler answers, or up to 5 s later: seconds, or 90s, 5min, 1h; 0: as soon as it has none (default: stay)")
       ->type_name("TIME")->transform(CLI::Validator(SecondsOfDuration, ""))->check(CLI::Range(0.0, 1e9))->check(RefuseNan);
   command_->add_flag("--check", check_,
-                     "Only see whether it could start with these options, and end: credentials, device and the place of the state folder are looked at as at a start, no scheduler is called, and nothing is written");
+                     "Only see whether it could start with these options, and end: credentials, a GPU and the place of the state folder are looked at as at a start, no scheduler is called, and nothing is written");
 }
 
 void RunCommand::AddConnection() {
