@@ -109,7 +109,7 @@ absl::StatusOr<pid_t> Spawn(const TrainerProcesses::Options& options, const std:
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 
-  std::vector<std::string> arguments = {"longreach-worker", kChildCommand, "--trainers", std::to_string(pipes.size()), "--hang-after-s", fmt::format("{}", options.hang_floor_s)};
+  std::vector<std::string> arguments = {"longreach-trainer", kChildCommand, "--trainers", std::to_string(pipes.size()), "--hang-after-s", fmt::format("{}", options.hang_floor_s)};
   if (!options.build.empty()) arguments.insert(arguments.end(), {"--build", options.build});
   if (options.cuda) arguments.insert(arguments.end(), {"--cuda-plugin", options.cuda_plugin.string()});
   pid_t pid = -1;
