@@ -16,7 +16,9 @@ refuse() {
   echo "error: $1" >&2
   exit 1
 }
-[[ -x $build/bin/longreach-worker ]] || refuse "there is no $build/bin/longreach-worker; 'make build' builds it"
+for program in longreach-worker longreach-trainer; do
+  [[ -x $build/bin/$program ]] || refuse "there is no $build/bin/$program; 'make build' builds it"
+done
 libtorch=$(ldd "$build/bin/longreach-trainer" | sed -n 's/.*libtorch_cpu.so => \(.*\)\/lib\/libtorch_cpu.so .*/\1/p')
 [[ -n $libtorch ]] || refuse "$build/bin/longreach-trainer does not find its LibTorch; 'make build' builds it anew"
 version=$(sed -n "s/^__version__ = '\([^'+]*\).*/\1/p" "$libtorch/version.py" 2>/dev/null || true)
