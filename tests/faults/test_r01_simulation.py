@@ -23,8 +23,8 @@ def happened(output, prefix):
 
 
 @pytest.mark.fault("R1", aim="10,000 seeds of the core with its reference model and 1,000 with the real store in under a minute")
-@pytest.mark.parametrize("kind, seeds", [("core", {"short": 1_000, "full": 10_000, "long": 1_000_000}),
-                                         ("store", {"short": 100, "full": 1_000, "long": 100_000})])
+@pytest.mark.parametrize("kind, seeds", [("core", {"short": 300, "full": 10_000, "long": 1_000_000}),
+                                         ("store", {"short": 50, "full": 1_000, "long": 100_000})])
 def test_seeds(fault, kind, seeds):
     count = fault.size(**seeds)
 

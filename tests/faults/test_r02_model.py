@@ -7,7 +7,7 @@ from test_r01_simulation import simulate
 @pytest.mark.fault("R2", aim="100,000 operations: every answer and every row as the reference model has them")
 def test_operations_against_the_model(fault):
     # Long lives instead of many: 2,000 operations and more on one store before its faults stop.
-    seeds = fault.size(short=5, full=50, long=5_000)
+    seeds = fault.size(short=2, full=50, long=5_000)
 
     ran, events, seconds, _ = simulate("store", "--seeds", f"500001..{500_000 + seeds}", "--events", 2000)
 

@@ -1,4 +1,5 @@
 """R4: kill -9 workers, again and again, each started again as itself or as another. Their work goes on from its last checkpoint."""
+import itertools
 import os
 import random
 import signal
@@ -64,7 +65,7 @@ class Team:
                              "lease (15 s), and within 1 s when another worker asks for work")
 @pytest.mark.parametrize("listen", FILES_GO.values(), ids=FILES_GO)
 def test_kills_of_workers(home, fault, listen):
-    kills = fault.size(short=20, full=250, long=2500)
+    kills = fault.size(short=10, full=250, long=2500)
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     draw = random.Random(seed)
@@ -83,7 +84,11 @@ def test_kills_of_workers(home, fault, listen):
         client.top_up(lambda: open_jobs(scheduler.store) < 8 * SEEDS)
         return team.busy(scheduler.store, draw)
 
-    for kill in range(kills):
+    for kill in itertools.count():
+        # A fast machine may have done the work before it is hit; then it is hit more often.
+        if kill >= kills and len(killed_at) > kills // 3:
+            break
+        assert kill < 3 * kills, killed_at
         worker = until(something_to_lose, "a worker has something to lose")
         place = team.workers.index(worker)
         time.sleep(draw.uniform(0, 0.4))  # When it is hit; nothing waits for this.
@@ -109,7 +114,7 @@ def test_kills_of_workers(home, fault, listen):
     noticed = [lost[attempt] - at for attempt, at in killed_at.items() if attempt in lost]
     assert noticed, "no kill hit an attempt that went on elsewhere"
     most = query(scheduler.store, "SELECT max(losses), max(failures) FROM jobs")[0]
-    fault.reached(f"{kills} kills ({kills - trainers} of workers, {trainers} of trainers only) with {jobs} jobs: 0 lost, 0 accepted twice, "
+    fault.reached(f"{kill} kills ({kill - trainers} of workers, {trainers} of trainers only) with {jobs} jobs: 0 lost, 0 accepted twice, "
                   f"bit for bit an undisturbed run; {len(lost)} attempts lost, at most {most[0]} losses and {most[1]} failures of a job")
     fault.reached(f"noticed after {spread(noticed)}; redone since the last checkpoint, of one every {CHECKPOINT_EVERY_S} s: {spread(redone)}")
 

@@ -6,7 +6,7 @@ from storage_program import storage_faults
 
 @pytest.mark.fault("R6", aim="every n-th file call fails (I/O error, full, no memory, kill -9) in 20 scenarios: no crash, no false answer")
 def test_each_call_of_the_store_fails(fault):
-    every = fault.size(short=17, full=1, long=1)
+    every = fault.size(short=53, full=1, long=1)
 
     ended = storage_faults("fail", "--layer", "calls", "--every", every)
 

@@ -6,7 +6,7 @@ from storage_program import storage_faults
 
 @pytest.mark.fault("R7", aim="power loss at all sync points x 10 tear patterns: 0 acknowledged changes lost")
 def test_what_was_answered_outlives_the_power(fault):
-    every = fault.size(short=3, full=1, long=1)
+    every = fault.size(short=11, full=1, long=1)
     seeds = fault.size(short=1, full=3, long=100)
 
     points = 0
@@ -22,7 +22,7 @@ def test_what_was_answered_outlives_the_power(fault):
 
 @pytest.mark.fault("R7", aim="the same with synchronous=OFF shows losses: the tool is not blind")
 def test_a_store_that_does_not_sync_is_seen_to_lose(fault):
-    ended = storage_faults("power", "--synchronous-off", "--every", fault.size(short=7, full=1, long=1), broken=True)
+    ended = storage_faults("power", "--synchronous-off", "--every", fault.size(short=29, full=1, long=1), broken=True)
 
     assert ended["lost"] > ended["points"] / 4
     fault.reached(f"{ended['lost']:,} of {ended['points']:,} losses of power lost something")

@@ -12,7 +12,7 @@ from storage_program import storage_faults
 
 @pytest.mark.fault("R9", aim="every n-th allocation in the store's paths fails: no crash, no false answer, no false value")
 def test_each_allocation_of_the_store_fails(fault):
-    every = fault.size(short=397, full=31, long=1)
+    every = fault.size(short=1499, full=31, long=1)
 
     ended = storage_faults("fail", "--layer", "memory", "--every", every)
 
@@ -24,7 +24,7 @@ def test_each_allocation_of_the_store_fails(fault):
 
 @pytest.mark.fault("R9", aim="the scheduler ends at the n-th allocation of its own: nothing half-written, nothing lost that was answered")
 def test_each_allocation_of_the_scheduler_is_its_last(fault):
-    every = fault.size(short=97, full=5, long=1)
+    every = fault.size(short=293, full=5, long=1)
 
     ended = storage_faults("fail", "--layer", "new", "--every", every)
 

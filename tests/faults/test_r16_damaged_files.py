@@ -14,7 +14,7 @@ from storage_program import figures_of, storage_faults
 
 @pytest.mark.fault("R16", aim="kill -9 at each call between write, sync and rename of an artifact: the old one or the new one")
 def test_uploads_killed_at_each_call(fault):
-    every = fault.size(short=2, full=1, long=1)
+    every = fault.size(short=5, full=1, long=1)
     points = 0
     for scenario in ("checkpoint", "third-checkpoint", "success", "backup", "merge"):
         ended = storage_faults("fail", "--scenario", scenario, "--harm", "kill", "--every", every)

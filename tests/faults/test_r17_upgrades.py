@@ -50,7 +50,7 @@ def test_stores_of_every_past_schema(home, fault):
 
 @pytest.mark.fault("R17", aim="an upgrade killed at each call leaves the old or the new version, and goes on")
 def test_upgrades_killed_at_each_call(fault):
-    every = fault.size(short=5, full=1, long=1)
+    every = fault.size(short=23, full=1, long=1)
 
     real = storage_faults("fail", "--scenario", "upgrade-from-1", "--every", every)
     later = storage_faults("fail", "--scenario", "migrate", "--every", every)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -22,6 +23,8 @@ namespace {
 
 // Tries of a client or worker, after a call has failed once.
 constexpr int kTries = 5;
+// Multiples of it, modulo 1, are spread evenly, however many there are.
+constexpr double kGoldenRatio = 0.6180339887498949;
 
 // What is being run, for the report of a crash.
 char running[256];
@@ -74,6 +77,7 @@ struct Prepared {
   std::filesystem::path files;
   Outside outside;
   std::string results;  // In the end, when nothing fails.
+  int64_t calls = 0;    // That were counted then.
 };
 
 // A store as an older version of the schema wrote it.
@@ -117,7 +121,7 @@ class Loop {
   }
 
   Prepared Prepare(const Scenario& scenario) {
-    Prepared prepared{.scenario = &scenario, .files = folder_ / "prepared", .outside = {}, .results = {}};
+    Prepared prepared{.scenario = &scenario, .files = folder_ / "prepared", .outside = {}, .results = {}, .calls = 0};
     now_ = fmt::format("scenario {}, undisturbed", scenario.name);
     std::filesystem::create_directory(prepared.files);
     {
@@ -139,6 +143,7 @@ class Loop {
     Plan plan{.layer = options_.layer};
     const auto [rig, seen, status] = Act(prepared, plan);
     report_.calls += seen.calls;
+    prepared.calls = seen.calls;
     Expect(status);
     Verify(*rig);
     Expect(rig->FinishAll());
@@ -172,8 +177,14 @@ class Loop {
     return acted;
   }
 
+  // Where there are gaps between the calls that fail, each harm of a scenario begins at another one: together they come by more of them.
+  int64_t First(const Prepared& prepared) {
+    const double gap = static_cast<double>(std::clamp<int64_t>(prepared.calls, 1, options_.every));
+    return options_.from + static_cast<int64_t>(std::fmod(kGoldenRatio * static_cast<double>(loops_++), 1.0) * gap);
+  }
+
   void RunAll(const Prepared& prepared, Harm harm, bool on) {
-    int64_t nth = options_.nth > 0 ? options_.nth : options_.from;
+    int64_t nth = options_.nth > 0 ? options_.nth : First(prepared);
     while (true) {
       now_ = fmt::format("--layer {} --scenario {} --harm {} --way {} --nth {}", NameOf(options_.layer),
                          prepared.scenario->name, NameOf(harm), on ? "on" : "once", nth);
@@ -277,6 +288,7 @@ class Loop {
   FastFolder folder_;
   SharedFacts facts_;
   LoopReport report_;
+  int64_t loops_ = 0;
   std::string now_;
 };
 

@@ -10,7 +10,7 @@ namespace longreach::faults {
 
 struct LoopOptions {
   Layer layer = Layer::kCalls;
-  // Every so many-th call of each scenario, beginning with call `from`: less than all, for a short form.
+  // Every so many-th call of each scenario, from call `from` on: less than all, for a short form.
   int64_t every = 1;
   int64_t from = 1;
   // Only this scenario, harm ("io", "full", "memory", "kill"), way ("once", "on") and call; empty, 0: all. What repeats a failure.
