@@ -3,13 +3,11 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
 #include <string>
-#include <system_error>
 
 #include "store/identity.h"
 #include "store/store.h"
@@ -43,27 +41,14 @@ inline std::string EmptyStore() {
 
 class StoreFolder {
  public:
-  StoreFolder() : folder_(NewFolder()) {
-    std::filesystem::create_directories(folder_);
-    std::ofstream(file(), std::ios::binary) << EmptyStore();
-  }
-  ~StoreFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  StoreFolder(const StoreFolder&) = delete;
-  StoreFolder& operator=(const StoreFolder&) = delete;
+  StoreFolder() { std::ofstream(file(), std::ios::binary) << EmptyStore(); }
 
   std::filesystem::path file() const { return folder_ / "store.db"; }
 
  private:
-  static std::filesystem::path NewFolder() {
-    static std::atomic<int> count = 0;
-    const std::filesystem::path base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
-    return base / ("longreach-test-" + std::to_string(getpid()) + "-" + std::to_string(++count));
-  }
+  static std::filesystem::path Base() { return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path(); }
 
-  const std::filesystem::path folder_;
+  const longreach::testing::TemporaryFolder folder_{Base()};
 };
 
 }  // namespace longreach::store

@@ -9,8 +9,10 @@ namespace longreach::testing {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "longreach-test-XXXXXX").string();
+  TemporaryFolder() : TemporaryFolder(std::filesystem::temp_directory_path()) {}
+  // One in `base`.
+  explicit TemporaryFolder(const std::filesystem::path& base) {
+    std::string pattern = (base / "longreach-test-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) std::abort();
     path_ = pattern;
   }
