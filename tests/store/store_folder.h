@@ -46,7 +46,7 @@ class StoreFolder {
   std::filesystem::path file() const { return folder_ / "store.db"; }
 
  private:
-  static std::filesystem::path Base() { return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path(); }
+  static std::filesystem::path Base() { return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path(); }
 
   const longreach::testing::TemporaryFolder folder_{Base()};
 };
