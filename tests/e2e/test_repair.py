@@ -171,7 +171,7 @@ def test_what_nobody_can_tell_is_left_and_said(home, store):
 
 @pytest.mark.parametrize("sql, line", [
     ("UPDATE jobs SET learning_rate = 0.5 WHERE state <> 'succeeded'", "learning rate 0.5, seed 0, 3000 steps, and its specification says otherwise\n"),
-    ("UPDATE workers SET state = 'odd'", "CHECK constraint failed in workers\n"),
+    ("UPDATE workers SET state = 'odd'", "CHECK constraint failed in workers (2 times)\n"),
 ])
 def test_what_rows_should_not_be_is_found_and_left(home, store, sql, line):
     script(store, sql)
