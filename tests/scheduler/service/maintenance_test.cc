@@ -319,14 +319,16 @@ TEST_F(MaintenanceTest, ARepairThatIsStoppedChangesNothingAndItsCopyTakesNoNameT
 TEST_F(MaintenanceTest, TheInfoNamesVersionsTheFileAndTheTime) {
   const WallTime now(std::chrono::microseconds(1'800'000'000'250'000));
 
-  ASSERT_OK_AND_ASSIGN(v1::GetInfoResponse info, GetInfo(*ours_.store, now));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<store::Store> made, store::Store::Open((folder_ / "new.db").string()));
+
+  ASSERT_OK_AND_ASSIGN(v1::GetInfoResponse info, GetInfo(*made, now));
 
   EXPECT_EQ(FromTimestamp(info.now()), now);
   EXPECT_EQ(info.build(), BuildDescription());
   EXPECT_EQ(info.protocol(), kProtocolVersion);
   EXPECT_EQ(info.store_version(), store::SchemaVersion());
   EXPECT_EQ(info.store_version_found(), 0);
-  EXPECT_EQ(info.store_path(), (folder_ / "ours.db").string());
+  EXPECT_EQ(info.store_path(), (folder_ / "new.db").string());
 }
 
 }  // namespace
