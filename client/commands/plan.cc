@@ -13,6 +13,7 @@
 #include "client/output/text.h"
 #include "client/spec/parts.h"
 #include "proto/base/text.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/catalog/published_vocabulary.h"
 
 namespace longreach::client {
@@ -38,18 +39,17 @@ std::string ComputeText(double flops) {
   return fmt::format("{}: {} of a GPU that keeps up 100 TFLOP/s", text, HumanDuration(flops / kGpuFlopPerSecond));
 }
 
-// Whether what it costs hangs on the vocabulary of a published model, which is in its folder.
-bool CountsAVocabulary(const v1::SweepSpec& sweep, const v1::Plan& plan) {
-  const auto has_folder = [](const v1::System& system) { return !system.with().model().folder().empty(); };
-  return plan.pack_memory_bytes() > 0 && (!sweep.model().folder().empty() || std::ranges::any_of(sweep.systems(), has_folder));
+// Whether the sweep, or what one of its systems makes of it, is so.
+bool AnyIs(const v1::SweepSpec& sweep, bool (*is)(const v1::SweepSpec&)) {
+  return is(sweep) || std::ranges::any_of(sweep.systems(), is, &v1::System::with);
 }
 
-// Whether what it counts of memory has biases of FIRE's pairs.
-bool CountsPairs(const v1::SweepSpec& sweep, const v1::Plan& plan) {
-  const auto has_fire = [](const v1::SweepSpec& one) {
-    return std::ranges::any_of(one.axes().encoding(), [](const std::string& encoding) { return encoding.substr(0, encoding.find(':')) == "fire"; });
-  };
-  return plan.pack_memory_bytes() > 0 && (has_fire(sweep) || std::ranges::any_of(sweep.systems(), has_fire, &v1::System::with));
+// What it costs hangs on the vocabulary of a published model, which is in its folder.
+bool HasFolder(const v1::SweepSpec& sweep) { return !sweep.model().folder().empty(); }
+
+// What it counts of memory has biases of FIRE's pairs.
+bool HasFire(const v1::SweepSpec& sweep) {
+  return std::ranges::any_of(sweep.axes().encoding(), [](const std::string& encoding) { return catalog::ParseEncodingName(encoding).value_or(catalog::EncodingName{}).name == "fire"; });
 }
 
 const std::string& Details() {
@@ -87,8 +87,10 @@ class PlanCommand final : public Command {
       }
       SayOfTestLengths(session, one.file.spec);
       SayWhereTestsAloneDiffer(session, *connection, one.file.spec, response->plan(), /*own=*/"");
-      counts_a_vocabulary |= CountsAVocabulary(one.file.spec, response->plan());
-      counts_pairs |= CountsPairs(one.file.spec, response->plan());
+      if (response->plan().pack_memory_bytes() > 0) {
+        counts_a_vocabulary |= AnyIs(one.file.spec, HasFolder);
+        counts_pairs |= AnyIs(one.file.spec, HasFire);
+      }
     }
     if (counts_pairs) session.Say("memory has what FIRE's biases keep of each pair of positions where LibTorch's engine trains them, as on a GPU");
     if (counts_a_vocabulary) {

@@ -29,24 +29,26 @@ int WidthOf(int32_t point) {
 // On the narrowest of terminals.
 constexpr int kLeastProse = 16;
 
+size_t EndAtBlank(std::string_view text, size_t at) { return std::min(text.find(' ', at), text.size()); }
+
 // Where the word at `at` ends: behind its last byte, or behind what stands between apostrophes, if it begins so.
 size_t EndOfWord(std::string_view text, size_t at) {
   constexpr std::string_view kBefore = "([", kBehind = ".,;:!?)]";
-  const auto end_of = [text](size_t from) { return std::min(text.find(' ', from), text.size()); };
   const size_t open = text.find_first_not_of(kBefore, at);
-  const size_t end = end_of(at);
+  const size_t end = EndAtBlank(text, at);
   if (open >= end || text[open] != '\'') return end;
-  for (size_t until = end;; until = end_of(until + 1)) {
+  for (size_t until = end;; until = EndAtBlank(text, until + 1)) {
     const size_t last = text.substr(0, until).find_last_not_of(kBehind);
     if (last > open && text[last] == '\'') return until;
     if (until == text.size()) return end;  // It is an apostrophe.
   }
 }
 
-std::vector<std::string> ProseLines(std::string_view text, int width) {
+// Words in lines of at most `width` columns, a longer one in a line of its own.
+std::vector<std::string> Wrap(std::string_view text, int width, size_t (*end_of_word)(std::string_view text, size_t at)) {
   std::vector<std::string> lines;
   for (size_t at = text.find_first_not_of(' '); at < text.size(); at = text.find_first_not_of(' ', at)) {
-    const size_t end = EndOfWord(text, at);
+    const size_t end = end_of_word(text, at);
     const std::string word(text.substr(at, end - at));
     if (lines.empty() || DisplayWidth(lines.back()) + 1 + DisplayWidth(word) > width) lines.push_back(word);
     else lines.back() += " " + word;
@@ -110,18 +112,7 @@ std::string CutToWidth(std::string_view text, int width) {
   return width > 0 ? out + "…" : "";
 }
 
-std::vector<std::string> WrapWords(std::string_view text, int width) {
-  std::vector<std::string> lines;
-  for (const std::string& word : Split(text, ' ')) {
-    if (word.empty()) continue;
-    if (lines.empty() || DisplayWidth(lines.back()) + 1 + DisplayWidth(word) > width) {
-      lines.push_back(word);
-    } else {
-      lines.back() += " " + word;
-    }
-  }
-  return lines;
-}
+std::vector<std::string> WrapWords(std::string_view text, int width) { return Wrap(text, width, EndAtBlank); }
 
 std::string Prose(std::string_view lead, std::string_view text, int width) {
   std::string out(lead);
@@ -132,7 +123,7 @@ std::string Prose(std::string_view lead, std::string_view text, int width) {
     const int indent = is_first ? before : 0;
     is_first = false;
     const bool is_whole = width <= 0 || line.starts_with(' ') || indent + DisplayWidth(line) <= width;
-    out += is_whole ? line : Join(ProseLines(line, std::max(width - indent, kLeastProse)), "\n" + PadRight("", indent));
+    out += is_whole ? line : Join(Wrap(line, std::max(width - indent, kLeastProse), EndOfWord), "\n" + PadRight("", indent));
   }
   return out;
 }

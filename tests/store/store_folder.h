@@ -1,8 +1,6 @@
 // A folder with an empty store in it, as long as this lives. It lies in memory (/dev/shm) where that can be.
 #pragma once
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -46,9 +44,7 @@ class StoreFolder {
   std::filesystem::path file() const { return folder_ / "store.db"; }
 
  private:
-  static std::filesystem::path Base() { return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path(); }
-
-  const longreach::testing::TemporaryFolder folder_{Base()};
+  const longreach::testing::TemporaryFolder folder_{longreach::testing::InMemory()};
 };
 
 }  // namespace longreach::store

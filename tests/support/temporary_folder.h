@@ -1,11 +1,16 @@
 // A folder of its own for a test, gone at the end.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 
 namespace longreach::testing {
+
+// Where folders may be that are made by thousands: in memory, where that can be.
+inline std::filesystem::path InMemory() { return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path(); }
 
 class TemporaryFolder {
  public:

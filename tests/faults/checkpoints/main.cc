@@ -16,7 +16,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "tests/faults/storage/fast_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "worker/trainer/checkpoint/safetensors.h"
 
 namespace {
@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
   app.add_option("--kills", kills, "How many")->capture_default_str()->check(CLI::Range(1, 10'000'000));
   CLI11_PARSE(app, argc, argv);
 
-  const longreach::faults::FastFolder folder;
+  const longreach::testing::TemporaryFolder folder{longreach::testing::InMemory()};
   const fs::path file = folder / "checkpoint.safetensors";
   int killed = 0, finished = 0, failures = 0, last_call = 0, step = 1;
   if (!WriteStep(file, 0).ok()) return 1;

@@ -15,8 +15,8 @@
 
 #include <fmt/format.h>
 
-#include "tests/faults/storage/fast_folder.h"
 #include "tests/faults/storage/scenarios.h"
+#include "tests/support/temporary_folder.h"
 
 namespace longreach::faults {
 namespace {
@@ -285,7 +285,7 @@ class Loop {
   }
 
   const LoopOptions options_;
-  FastFolder folder_;
+  testing::TemporaryFolder folder_{testing::InMemory()};
   SharedFacts facts_;
   LoopReport report_;
   int64_t loops_ = 0;

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "tests/faults/storage/disk_model.h"
-#include "tests/faults/storage/fast_folder.h"
 #include "tests/faults/storage/rig.h"
+#include "tests/support/temporary_folder.h"
 
 namespace longreach::faults {
 namespace {
@@ -142,7 +142,7 @@ class PowerLoss {
   }
 
   const PowerOptions options_;
-  FastFolder folder_;
+  testing::TemporaryFolder folder_{testing::InMemory()};
   std::vector<Step> steps_;
   std::vector<Told> told_;
   Outside outside_;
