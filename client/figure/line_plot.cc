@@ -133,7 +133,10 @@ void AddChance(double chance, Json& layers) {
   constexpr std::string_view kGrey = "#888888";
   const Json once = {{"values", Json::array({Json::object()})}};
   const Json y = {{"datum", chance}};
-  layers.push_back({{"data", once}, {"mark", {{"type", "rule"}, {"strokeDash", {1, 3}}, {"strokeWidth", 1}, {"color", kGrey}}}, {"encoding", {{"y", y}}}});
+  // Vega names marks by their data for those who hear a page; of these there are none.
+  layers.push_back({{"data", once},
+                    {"mark", {{"type", "rule"}, {"description", "chance"}, {"strokeDash", {1, 3}}, {"strokeWidth", 1}, {"color", kGrey}}},
+                    {"encoding", {{"y", y}}}});
   layers.push_back({{"data", once},
                     {"mark", {{"type", "text"}, {"text", "chance"}, {"align", "left"}, {"baseline", "bottom"}, {"dx", 3}, {"dy", -2}, {"fontSize", 10}, {"color", kGrey}}},
                     {"encoding", {{"x", {{"value", 0}}}, {"y", y}}}});
@@ -198,7 +201,8 @@ Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
   }
   if (plot.chance) AddChance(*plot.chance, layers);
   if (plot.trained) {
-    layers.push_back({{"mark", {{"type", "rule"}, {"strokeDash", {4, 4}}, {"color", "#888888"}}}, {"encoding", {{"x", {{"datum", *plot.trained}}}}}});
+    layers.push_back({{"mark", {{"type", "rule"}, {"description", "the longest in training"}, {"strokeDash", {4, 4}}, {"color", "#888888"}}},
+                      {"encoding", {{"x", {{"datum", *plot.trained}}}}}});
   }
   return layers;
 }

@@ -195,6 +195,7 @@ TEST(LinePlotTest, PanelsAreFacetsAndTheTrainingLengthIsALine) {
   const nlohmann::json& rule = spec["spec"]["layer"].back();
   EXPECT_EQ(rule["mark"]["type"], "rule");
   EXPECT_EQ(rule["encoding"]["x"]["datum"], 40);
+  EXPECT_EQ(rule["mark"]["description"], "the longest in training") << "without one, who hears the page hears of a mark without a name";
 }
 
 TEST(LinePlotTest, ChanceIsADottedLineWithItsNameDrawnOnce) {
@@ -208,6 +209,7 @@ TEST(LinePlotTest, ChanceIsADottedLineWithItsNameDrawnOnce) {
   const nlohmann::json& layers = spec["layer"];
   ASSERT_EQ(layers.size(), 6);
   EXPECT_EQ(layers[3]["mark"]["type"], "rule");
+  EXPECT_EQ(layers[3]["mark"]["description"], "chance");
   EXPECT_EQ(layers[3]["encoding"], (nlohmann::json{{"y", {{"datum", 50}}}}));
   EXPECT_EQ(layers[4]["mark"]["text"], "chance");
   EXPECT_EQ(layers[4]["encoding"]["y"]["datum"], 50);
