@@ -34,8 +34,9 @@ def browser():
         yield browser
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def dashboard(home):
+    """For all tests: each has a page of its own, and to have Python make the script that draws figures takes seconds."""
     # The Python of these tests has what draws figures.
     started = Dashboard(home, "--store", "it.db", environment={"LONGREACH_PYTHON": sys.executable})
     yield started
