@@ -72,6 +72,7 @@ class Decoder:
         text += b" " * (-len(text) % 8)
         (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + body)
 
+    @torch.inference_mode()  # A third of the time of such small products would be what autograd notes of them.
     def read(self, ids, cache):
         """Log p of the token after these, which follow those of the cache; and the cache with them."""
         weight = lambda layer, name: self.wide[f"model.layers.{layer}.{name}.weight"]

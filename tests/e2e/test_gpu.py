@@ -20,18 +20,19 @@ evaluation: {lengths: [4], examples: 4}
 """
 
 
-@pytest.fixture
-def programs(home):
+@pytest.fixture(scope="module")
+def programs():
     """A copy of the programs beside the stand-in's plugin."""
-    (home.path / "bin").mkdir()
-    (home.path / "lib").mkdir()
-    for name in ("longreach", "longreach-scheduler", "longreach-worker", "longreach-trainer", "longreach-tokenizer", "golden_check", "bench-llama"):
-        try:
-            os.link(BIN / name, home.path / "bin" / name)
-        except OSError:  # Another disk.
-            shutil.copy2(BIN / name, home.path / "bin")
-    shutil.copy(BIN.parent / "tests/libstand_in_gpu.so", home.path / "lib/liblongreach_cuda.so")
-    return home.path / "bin"
+    with harness.Home() as copies:
+        (copies.path / "bin").mkdir()
+        (copies.path / "lib").mkdir()
+        for name in ("longreach", "longreach-scheduler", "longreach-worker", "longreach-trainer", "longreach-tokenizer", "golden_check", "bench-llama"):
+            try:
+                os.link(BIN / name, copies.path / "bin" / name)
+            except OSError:  # Another disk.
+                shutil.copy2(BIN / name, copies.path / "bin")
+        shutil.copy(BIN.parent / "tests/libstand_in_gpu.so", copies.path / "lib/liblongreach_cuda.so")
+        yield copies.path / "bin"
 
 
 @pytest.mark.parametrize("arguments, engine", [(["--engine", "libtorch"], "libtorch"), (["--pack-limit", "2"], "spread-fp16"),
