@@ -67,8 +67,7 @@ TEST_P(CausalEngineTest, NoOutputDependsOnWhatComesBehindIt) {
       if (randomized && (encoding.positions & catalog::kRandomized) == 0) continue;
       const PackSettings settings = Decoder("reverse_string", std::string(encoding.name), randomized);
       const std::unique_ptr<StepEngine> engine = MakeNamed(settings, GetParam());
-      const bool of_libtorch = std::string_view(encoding.name) == "fire";  // Whoever is asked.
-      ASSERT_EQ(engine->Name(), of_libtorch ? "libtorch" : GetParam()) << encoding.name;
+      ASSERT_EQ(engine->Name(), GetParam()) << encoding.name;
       PackState state = ScatteredState(engine->model(), 1);
       Batch batch = TestBatch(settings, engine->model().encoding().Use(), 5);
       const Tensor before = engine->Logits(batch, state).view({batch.size, batch.outputs, -1});

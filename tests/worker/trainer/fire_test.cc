@@ -201,6 +201,51 @@ TEST_F(FireTest, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
+// Without autograd, of some queries at a time. The threshold is once where a query is, where each has half of the slope.
+TEST_F(FireTest, GradientsWithoutAutogradAreThoseOfAutograd) {
+  at::manual_seed(2);
+  for (const double m : {1.125, 1.0, -30.0}) {
+    for (const Distances& distances : {Distances::ByOffset(Drawn()), Distances::ByOffset(std::vector<int64_t>{0, 1, 2, 3, 4, 5}, true),
+                                       Distances::OfPositions(Drawn())}) {
+      const Tensor weight = at::randn({kHeads, 6, 6}).tril();  // What a query does not see has no gradient.
+      ParameterSet leaves = Numbers();
+      leaves[6].fill_(m);
+      leaves[5].neg_();
+      for (size_t i = 5; i < leaves.size(); ++i) leaves[i].requires_grad_(true);
+      (AllPairs(distances, leaves) * weight).sum().backward();
+
+      const torch::NoGradGuard no_grad;
+      ParameterSet gradients;
+      for (const Tensor& leaf : leaves) gradients.push_back(at::ones_like(leaf));
+      for (const auto& [first, queries] : {std::pair(0, 2), std::pair(2, 1), std::pair(3, 3)}) {
+        encoding_->AddPairGradient(distances, leaves, kLayer, first, weight.narrow(1, first, queries), gradients);
+      }
+
+      for (size_t i = 0; i < leaves.size(); ++i) {
+        const Tensor expected = i < 5 ? at::ones_like(leaves[i]) : leaves[i].grad() + 1;
+        EXPECT_TRUE(at::allclose(gradients[i], expected, 1e-5, 1e-5)) << layout_.parameters()[i].name << " with m " << m;
+      }
+    }
+  }
+}
+
+TEST_F(SharedFireTest, AllLayersAddToOneGradient) {
+  const ParameterSet numbers = Numbers(), of_one(numbers.begin() + 5, numbers.end());
+  const Distances distances = Distances::ByOffset(Drawn());
+  const Tensor weight = at::ones({kHeads, 6, 6}).triu();
+  ParameterSet once, twice;
+  for (const Tensor& number : of_one) {
+    once.push_back(at::zeros_like(number));
+    twice.push_back(at::zeros_like(number));
+  }
+  encoding_->AddPairGradient(distances, of_one, 0, 0, weight, once);
+  for (const int layer : {0, 1}) encoding_->AddPairGradient(distances, of_one, layer, 0, weight, twice);
+  for (size_t i = 0; i < once.size(); ++i) {
+    EXPECT_GT(once[i].abs().max().item<double>(), 1e-3);
+    EXPECT_TRUE(at::allclose(twice[i], 2 * once[i]));
+  }
+}
+
 }  // namespace
 
 }  // namespace longreach::trainer

@@ -130,8 +130,8 @@ TEST_P(LanesBitsTest, DependOnNoWidthOfTheLastTile) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Encodings, LanesBitsTest,
-                         ::testing::Values(BitsCase{"log_kerple"}, BitsCase{"learned"}, BitsCase{"relative"}, BitsCase{"rope"}, BitsCase{"shape"}, BitsCase{"t5"},
-                                         BitsCase{"relative", true}, BitsCase{"rope", true}, BitsCase{"shape", true}));
+                         ::testing::Values(BitsCase{"log_kerple"}, BitsCase{"learned"}, BitsCase{"relative"}, BitsCase{"rope"}, BitsCase{"shape"}, BitsCase{"t5"}, BitsCase{"fire"},
+                                         BitsCase{"relative", true}, BitsCase{"rope", true}, BitsCase{"shape", true}, BitsCase{"fire", true}));
 
 }  // namespace
 

@@ -78,7 +78,8 @@ void ExpectTheSameRounding(const PackSettings& settings, int64_t bits, double sl
     EXPECT_NEAR(loss, expected.loss, slack * kLossError * expected.loss) << name << " " << settings.encoding;
     for (const Parameter& parameter : model.layout().parameters()) {
       const auto part = [&](const Tensor& flat) { return flat.narrow(0, parameter.offset, parameter.size); };
-      const bool of_logits = parameter.name.ends_with("q.w") || parameter.name.ends_with("k.w") || parameter.name.find("kerple") != std::string::npos;
+      const bool of_logits = parameter.name.ends_with("q.w") || parameter.name.ends_with("k.w") || parameter.name.find("kerple") != std::string::npos ||
+                             parameter.name.find("fire") != std::string::npos;
       const double off = (part(engine->gradients()[0]) - part(expected.gradient)).norm().item<double>();
       const double share = of_logits ? kQueryKeyError : kRoundedGradientError;
       EXPECT_LT(off, slack * (share * part(expected.gradient).norm().item<double>() + kOfTheWhole * expected.gradient.norm().item<double>()))
@@ -88,7 +89,7 @@ void ExpectTheSameRounding(const PackSettings& settings, int64_t bits, double sl
 }
 
 TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRounding) {
-  for (const char* encoding : {"none", "alibi", "log_kerple", "rope"}) {
+  for (const char* encoding : {"none", "alibi", "log_kerple", "rope", "fire"}) {
     for (const double dropout : {0.0, 0.1}) {
       PackSettings settings = SmallSettings(encoding, "reverse_string");
       settings.model.dropout = dropout;
@@ -145,7 +146,7 @@ TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRoundingOnOtherShapesOf
 }
 
 TEST(LanesRoundedTest, IsAsFarFromFloat32AsRoundingExplains) {
-  for (const char* encoding : {"none", "sin_cos", "learned", "shape", "rope", "alibi", "log_kerple", "relative"}) {
+  for (const char* encoding : {"none", "sin_cos", "learned", "shape", "rope", "alibi", "log_kerple", "relative", "fire"}) {
     const PackSettings settings = SmallSettings(encoding, "reverse_string");
     const std::unique_ptr<StepEngine> oracle = MakeNamed(settings, "libtorch");
     PackState state = StateWithoutKinks(oracle->model());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/worker/trainer/lanes_fixture.h"
+#include "worker/trainer/lanes/lanes_engine.h"
 
 namespace longreach::trainer {
 
@@ -130,7 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"rope", true}, Case{"alibi"}, Case{"alibi", true}, Case{"alibi", true, true}, Case{"power_kerple"},
                     Case{"power_kerple", true}, Case{"power_kerple", true, true}, Case{"log_kerple"}, Case{"log_kerple", true},
                     Case{"log_kerple", true, true}, Case{"sandwich"}, Case{"sandwich", true}, Case{"sandwich", true, true}, Case{"relative"},
-                    Case{"relative", true}, Case{"relative", true, true}, Case{"t5"}, Case{"t5", true}, Case{"t5", true, true}),
+                    Case{"relative", true}, Case{"relative", true, true}, Case{"t5"}, Case{"t5", true}, Case{"t5", true, true},
+                    Case{"fire"}, Case{"fire", true}, Case{"fire", true, true}),
     [](const auto& each) { return (std::ostringstream() << each.param).str(); });
 
 // A decoder, whose later keys are hidden by tables that the encodings know nothing of.
@@ -141,7 +143,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"alibi", false, false, true}, Case{"alibi", true, true, true}, Case{"log_kerple", false, false, true},
                       Case{"log_kerple", true, false, true}, Case{"log_kerple", true, true, true}, Case{"sandwich", false, false, true},
                       Case{"relative", false, false, true}, Case{"relative", true, false, true}, Case{"relative", true, true, true},
-                      Case{"t5", false, false, true}, Case{"t5", true, false, true}, Case{"t5", true, true, true}),
+                      Case{"t5", false, false, true}, Case{"t5", true, false, true}, Case{"t5", true, true, true},
+                      Case{"fire", false, false, true}, Case{"fire", true, false, true}, Case{"fire", true, true, true}),
     [](const auto& each) { return (std::ostringstream() << each.param).str(); });
 
 // Pre-norm blocks, of encoders and of decoders: each way in which a layer's tables, rotation and additions come in.
@@ -153,12 +156,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"relative", true, false, false, true}, Case{"relative", true, true, false, true}, Case{"t5", false, false, false, true},
                       Case{"none", false, false, true, true}, Case{"learned", true, false, true, true}, Case{"rope", false, false, true, true},
                       Case{"alibi", true, true, true, true}, Case{"log_kerple", false, false, true, true}, Case{"relative", false, false, true, true},
-                      Case{"t5", true, false, true, true}),
+                      Case{"t5", true, false, true, true}, Case{"fire", false, false, false, true}, Case{"fire", true, true, false, true},
+                      Case{"fire", true, false, true, true}),
     [](const auto& each) { return (std::ostringstream() << each.param).str(); });
 
 // Tapes that fill no block, one block, several.
 TEST_F(LanesTest, AgreesWithLibtorchOnTapesOfAllSizes) {
-  for (const char* encoding : {"log_kerple", "rope", "relative"}) {
+  for (const char* encoding : {"log_kerple", "rope", "relative", "fire"}) {
     for (const auto& [task, length] : {std::pair("even_pairs", 1), std::pair("even_pairs", 40), std::pair("even_pairs", 80),
                                        std::pair("reverse_string", 1), std::pair("reverse_string", 61), std::pair("duplicate_string", 41)}) {
       PackSettings settings = FullSettings({encoding}, task);
@@ -184,6 +188,39 @@ TEST_F(LanesTest, AgreesWithLibtorchOnOtherShapesOfTheModel) {
     ExpectSameGradients(settings, 9);
     settings.model.norm = PackSettings::Model::Norm::kPre;
     ExpectSameGradients(settings, 9);
+  }
+}
+
+// FIRE's network: of other widths, one for all layers, and with thresholds below and above all positions.
+TEST_F(LanesTest, AgreesWithLibtorchOnOtherNetworksOfBiasesByPair) {
+  for (const auto& [width, threshold, shared] : {std::tuple(1, 1, false), std::tuple(8, 5, true), std::tuple(100, 600, true)}) {
+    for (const bool randomized : {false, true}) {
+      PackSettings settings = FullSettings({"fire", randomized}, "reverse_string");
+      settings.model.layers = 3;
+      settings.model.embedding_dim = 48;  // Six heads: tables do not end where a register does.
+      settings.model.heads = 6;
+      settings.model.fire_width = width;
+      settings.model.fire_threshold = threshold;
+      settings.model.fire_shared = shared;
+      ExpectSameGradients(settings, 9);
+    }
+  }
+}
+
+// Tables by pair of long tapes, which are made of some queries at a time: of the last layer only those of the outputs.
+TEST_F(LanesTest, TestsLongTapesByPairAsLibtorchDoes) {
+  for (const auto& [task, length, causal] : {std::tuple("even_pairs", 520, false), std::tuple("reverse_string", 260, true)}) {
+    PackSettings settings = FullSettings({"fire", true, false, causal}, task);
+    settings.positions.max_position = 2048;
+    settings.model.layers = 2;
+    settings.evaluation.examples = 5;
+    const std::unique_ptr<StepEngine> oracle = MakeNamed(settings, "libtorch");
+    PackState state = ScatteredState(oracle->model(), 2);
+    const Batch batch = TestBatch(settings, oracle->model().encoding().Use(), length);
+    const Tensor logits = oracle->Logits(batch, state);
+    for (const std::string& name : LanesNames()) {
+      EXPECT_LT(RelativeError(MakeNamed(settings, name)->Logits(batch, state), logits), kLogitError) << name << " tape " << batch.tape;
+    }
   }
 }
 
@@ -213,8 +250,7 @@ TEST_F(LanesTest, LeavesWhatItDoesNotKnowToLibtorchAndSaysSo) {
   PackSettings odd_width = FullSettings({"relative"}, "even_pairs");
   odd_width.model.embedding_dim = 24;
   odd_width.model.heads = 3;
-  const PackSettings by_pair = FullSettings({"fire"}, "even_pairs");
-  for (const PackSettings& settings : {wide_heads, odd_width, by_pair}) {
+  for (const PackSettings& settings : {wide_heads, odd_width}) {
     std::vector<std::string> lines;
 
     const std::unique_ptr<StepEngine> engine =
@@ -224,6 +260,26 @@ TEST_F(LanesTest, LeavesWhatItDoesNotKnowToLibtorchAndSaysSo) {
     ASSERT_EQ(lines.size(), 1u);
     EXPECT_NE(lines[0].find("instead of lanes"), std::string::npos) << lines[0];
   }
+}
+
+// A table by pair grows with the square of the tape, and in training there is a gradient of it for each group of 16 sequences.
+TEST_F(LanesTest, LeavesTapesWhoseBiasesByPairDoNotFitIntoMemoryToLibtorch) {
+  const auto why_not = [](int trained, int tested, int batch_size) {
+    PackSettings settings = FullSettings({"fire"}, "reverse_string");
+    settings.training.lengths = {1, trained};
+    settings.training.batch_size = batch_size;
+    settings.evaluation.lengths = {tested};
+    return WhyNotLanes(settings, {});
+  };
+  EXPECT_EQ(why_not(20, 1295, 128), "");
+  EXPECT_EQ(why_not(20, 1296, 128), "encoding fire on tapes of 2592 tokens: biases of all pairs would take more than 1 GiB");
+  EXPECT_EQ(why_not(457, 500, 128), "");
+  EXPECT_EQ(why_not(458, 500, 128), "encoding fire on tapes of 916 tokens: biases of all pairs would take more than 1 GiB");
+  EXPECT_EQ(why_not(458, 500, 112), "");
+
+  PackSettings by_distance = FullSettings({"log_kerple"}, "reverse_string");
+  by_distance.training.lengths = by_distance.evaluation.lengths = {2048};
+  EXPECT_EQ(WhyNotLanes(by_distance, {}), "");
 }
 
 TEST_F(LanesTest, MarksAMemberWhoseLossIsNotFiniteAndGoesOnWithTheOthers) {

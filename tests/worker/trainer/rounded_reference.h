@@ -110,8 +110,12 @@ class RoundedReference {
     Tensor logits = Product(q, k.transpose(-2, -1)) / std::sqrt(static_cast<double>(q.size(-1)));
     if (!batch.positions.distances.empty()) {
       const Distances& distances = batch.positions.distances[at];
-      const Tensor table = model_.encoding().BiasTable(distances, all, layer), entries = distances.Entries(0, batch.tape);
-      logits = logits + table.index_select(-1, entries.flatten()).view({settings_.model.heads, batch.tape, batch.tape});
+      if (model_.encoding().NumbersOfPair() > 0) {
+        logits = logits + model_.encoding().PairBias(distances, all, layer, 0, batch.tape, batch.tape);
+      } else {
+        const Tensor table = model_.encoding().BiasTable(distances, all, layer), entries = distances.Entries(0, batch.tape);
+        logits = logits + table.index_select(-1, entries.flatten()).view({settings_.model.heads, batch.tape, batch.tape});
+      }
     }
     const Tensor out = RoundedAttention::apply(logits, v, bits_);
     return Product(out.transpose(1, 2).reshape({batch.size * batch.tape, -1}), Named(all, place + "o.w"));

@@ -51,7 +51,7 @@ class Encoding {
   virtual PositionUse Use() const = 0;
   // Has parameters. Without any, what it returns is made once for a whole pack.
   virtual bool Trained() const { return false; }
-  // Engines without autograd can train it: it has no parameters; or AddBiasGradient() or AddContentGradient() is there; or
+  // Engines without autograd can train it: it has no parameters; or AddBiasGradient(), AddPairGradient() or AddContentGradient() is there; or
   // what it adds to the embedding are rows of its one parameter, one for each position. All others are left to LibTorch.
   virtual bool TrainsWithoutAutograd() const { return !Trained(); }
   // Adds its parameters and remembers their indices.
@@ -76,6 +76,9 @@ class Encoding {
   // that a causal model's query does not see is read by nobody.
   virtual Tensor PairBias(const Distances&, const ParameterSet&, int /*layer*/, int64_t /*first_query*/, int64_t /*queries*/,
                           int64_t /*keys*/) const { return {}; }
+  // Adds to `gradients` what the gradient of a PairBias(), [H, queries, keys], makes of the parameters; as AddBiasGradient().
+  virtual void AddPairGradient(const Distances&, const ParameterSet& /*parameters*/, int /*layer*/, int64_t /*first_query*/,
+                               const Tensor& /*bias_gradient*/, const ParameterSet& /*gradients*/) const {}
   // kDistances: Transformer-XL's term, inside of the 1/sqrt(K) factor. Whether there is one.
   virtual bool AddsContent() const { return false; }
   virtual ContentTerm Content(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }

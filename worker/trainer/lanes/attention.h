@@ -35,12 +35,13 @@ struct BiasRow {
   const int32_t* positions;
 
   LONGREACH_INLINE BiasRow(const Heads& a, int head, int query)
-      : at(B == Bias::kNone ? nullptr
-                            : a.bias + head * a.bias_stride + a.center - (B == Bias::kByPosition ? a.positions[query] : query)),
+      : at(B == Bias::kNone   ? nullptr
+           : B == Bias::kByPair ? a.bias + head * a.bias_stride + int64_t{query} * a.tape
+                                : a.bias + head * a.bias_stride + a.center - (B == Bias::kByPosition ? a.positions[query] : query)),
         positions(a.positions) {}
   LONGREACH_INLINE Lanes operator[](int key) const {
     if constexpr (B == Bias::kNone) return Zero();
-    if constexpr (B == Bias::kByOffset) return Splat(at[key]);
+    if constexpr (B == Bias::kByOffset || B == Bias::kByPair) return Splat(at[key]);
     return Splat(at[positions[key]]);
   }
 };

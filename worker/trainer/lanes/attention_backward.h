@@ -11,7 +11,7 @@ inline constexpr int kQueryBlock = 16;
 // Where the gradients of the biases and of the keys of distances go.
 struct BiasGradient {
   float* lanes = nullptr;  // kByOffset: [H][bias_stride][W], added to, reduced by the caller.
-  float* table = nullptr;  // kByPosition: [H][bias_stride], added to.
+  float* table = nullptr;  // kByPosition and kByPair: [H][bias_stride], added to.
   float* key_lanes = nullptr;  // kByOffset: [bias_stride][8][W] to work in.
   float* keys = nullptr;       // [H][bias_stride][8], added to.
 };
@@ -119,6 +119,8 @@ LONGREACH_INLINE void KeyGradients(const Heads& a, int head, const HeadBack& b, 
   const int64_t entry = head * a.bias_stride + a.center;
   float* const lanes = trained && B == Bias::kByOffset ? dbias.lanes + (entry + s - q0) * kLanes : nullptr;
   float* const table = trained && B == Bias::kByPosition ? dbias.table + entry : nullptr;
+  float* const pairs = trained && B == Bias::kByPair ? dbias.table + head * a.bias_stride + int64_t{q0} * a.tape + s : nullptr;
+  const int64_t tape = a.tape;
   const int32_t* const positions = a.positions;
   Lanes sum[KB][K];
   LONGREACH_UNROLL for (int n = 0; n < KB; ++n) {
@@ -135,6 +137,7 @@ LONGREACH_INLINE void KeyGradients(const Heads& a, int head, const HeadBack& b, 
         Store(to, Load(to) + ds[n]);
       }
       if constexpr (trained && B == Bias::kByPosition) table[positions[s + n] - positions[q0 + t]] += Sum(ds[n]);
+      if constexpr (trained && B == Bias::kByPair) pairs[t * tape + n] += Sum(ds[n]);
       if constexpr (kRounds) ds[n] = Operand(ds[n] * kInverseRootK);
       Store(g + at, ds[n]);
     }

@@ -208,6 +208,7 @@ LONGREACH_INLINE void KeyGradientsPairs(const Heads& a, int head, const HeadBack
         if constexpr (B == Bias::kByPosition) {
           dbias.table[head * a.bias_stride + a.center + a.positions[s] - a.positions[at]] += Sum(whole);
         }
+        if constexpr (B == Bias::kByPair) dbias.table[head * a.bias_stride + int64_t{at} * a.tape + s] += Sum(whole);
       }
       const Lanes ds_words = Pair(ds[0], ds[1]), p_words = Pair(p[0], p[1]);
       LONGREACH_UNROLL for (int j = 0; j < K; ++j) {

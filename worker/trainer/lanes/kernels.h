@@ -47,8 +47,9 @@ struct Model {
 // float16 too as long as numbers stay in its range; as bfloat16 does it.
 enum class Operands { kFloat32 = 24, kTf32 = 11, kBf16 = 8 };
 
-// How a layer's table of biases is read: by key - query, or by the difference of the two tokens' positions.
-enum class Bias { kNone, kByOffset, kByPosition };
+// How a layer's table of biases is read: by key - query; by the difference of the two tokens' positions; or it has an entry for each pair, [query][key],
+// of the queries that ask.
+enum class Bias { kNone, kByOffset, kByPosition, kByPair };
 
 // What all members and sequences of a pass share.
 struct Pass {
@@ -57,8 +58,8 @@ struct Pass {
   const float* rotation = nullptr;  // [layers][T][8]: four cosines, four sines; null: no rotation.
   Bias bias = Bias::kNone;
   bool bias_trained = false;
-  int64_t bias_stride = 0;              // From one head's table to the next: at least R of each layer.
-  const int32_t* centers = nullptr;     // [layers]: the entry of distance 0.
+  int64_t bias_stride = 0;              // From one head's table to the next: at least R of each layer, or T T.
+  const int32_t* centers = nullptr;     // [layers]: the entry of distance 0; null for kByPair.
   const int32_t* positions = nullptr;   // [layers][T], for kByPosition.
   const int64_t* addition_row = nullptr;  // Where the row that is added at a position begins; null: nothing is added.
   int64_t addition_by_sequence = 0;       // From one sequence's rows to the next; 0: all share them.

@@ -10,23 +10,17 @@
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update.h"
 #include "worker/trainer/lanes/floats.h"
+#include "worker/trainer/lanes/groups.h"
 #include "worker/trainer/lanes/lanes_pass.h"
 
 namespace longreach::trainer {
 
 namespace {
 
-// A group is a number of sequences that every instruction set fills tiles with; fixed by the size of the batch alone,
-// because the order of sums is part of the result.
-constexpr int64_t kSequencesPerGroup = 16;
-constexpr int64_t kMaxGroups = 16;
 // Gradient buffers that are in memory at a time.
 constexpr int64_t kUnitsAtATime = 128;
-
-int64_t SequencesPerGroup(int64_t batch) {
-  const int64_t sixteens = (batch + kSequencesPerGroup - 1) / kSequencesPerGroup;
-  return kSequencesPerGroup * ((sixteens + kMaxGroups - 1) / kMaxGroups);
-}
+// Members whose weights and tables are, in a test.
+constexpr int64_t kTestMembersAtATime = 16;
 
 // What a thread works in.
 struct Workspace {
@@ -65,10 +59,10 @@ class LanesEngine final : public StepEngine {
     }
     const LanesPass pass(settings_, encoder_, kernels_, batch, true);
     keep_.resize(static_cast<size_t>(pass.tiles() * pass.KeepSize()));
-    const int64_t per_group = SequencesPerGroup(batch.size);
-    const int64_t groups = (batch.size + per_group - 1) / per_group;
+    const int64_t per_group = SequencesPerGroup(batch.size), groups = Groups(batch.size);
     const std::vector<int64_t> live = Live(state);
-    const int64_t at_a_time = std::max<int64_t>(1, kUnitsAtATime / groups);
+    const int64_t units = std::min(kUnitsAtATime, TablesAtATime(OwnTablesSize(pass)));
+    const int64_t at_a_time = std::max<int64_t>(1, units / groups);
     std::vector<double> losses(state.members.size(), 0);
     bool keep_made = pass.KeepSize() == 0;
     for (size_t first = 0; first < live.size(); first += static_cast<size_t>(at_a_time)) {
@@ -250,10 +244,15 @@ class LanesEngine final : public StepEngine {
   void MakeTable(const LanesPass& pass, const ParameterSet& parameters, int layer, float* tables) {
     const torch::NoGradGuard no_grad;
     const Distances& distances = pass.batch().positions.distances[static_cast<size_t>(layer)];
+    const Encoding& encoding = encoder_.encoding();
     if (pass.pass().distance_keys) {
-      pass.PutContent(encoder_.encoding().Content(distances, parameters, layer), layer, tables);
+      pass.PutContent(encoding.Content(distances, parameters, layer), layer, tables);
+    } else if (pass.pass().bias == lanes::Bias::kByPair) {
+      pass.ForQueries(layer, [&](int64_t first, int64_t queries) {
+        pass.PutPairBias(encoding.PairBias(distances, parameters, layer, first, queries, pass.batch().tape), layer, first, tables);
+      });
     } else {
-      pass.PutBias(encoder_.encoding().BiasTable(distances, parameters, layer), layer, tables);
+      pass.PutBias(encoding.BiasTable(distances, parameters, layer), layer, tables);
     }
   }
 
@@ -274,12 +273,12 @@ class LanesEngine final : public StepEngine {
     return here;
   }
 
-  // Floats from one unit's gradient of tables to the next.
-  static int64_t TableGradientStride(const LanesPass& pass) { return pass.pass().bias_trained ? pass.TablesSize() : 0; }
+  // Floats of a member's own tables, and from one unit's gradient of them to the next.
+  static int64_t OwnTablesSize(const LanesPass& pass) { return pass.pass().bias_trained ? pass.TablesSize() : 0; }
 
   // Forward and backward of all tiles; each group leaves its gradient in a buffer of its own.
   void Units(const LanesPass& pass, const std::vector<int64_t>& members, int64_t groups, int64_t tiles_per_group, std::vector<double>& losses) {
-    const int64_t units = static_cast<int64_t>(members.size()) * groups, tables_stride = TableGradientStride(pass);
+    const int64_t units = static_cast<int64_t>(members.size()) * groups, tables_stride = OwnTablesSize(pass);
     unit_gradients_.AtLeast(units * model_.stride);
     table_gradients_.AtLeast(units * tables_stride);
     std::vector<double> unit_losses(static_cast<size_t>(units), 0);
@@ -350,6 +349,10 @@ class LanesEngine final : public StepEngine {
       if (pass.pass().distance_keys) {
         const ContentTerm content = encoding.Content(distances, parameters, layer);
         encoding.AddContentGradient(distances, layer, pass.ContentGradient(content, layer, tables), into);
+      } else if (pass.pass().bias == lanes::Bias::kByPair) {
+        pass.ForQueries(layer, [&](int64_t first, int64_t queries) {
+          encoding.AddPairGradient(distances, parameters, layer, first, pass.PairBiasGradient(tables, layer, first, queries), into);
+        });
       } else {
         encoding.AddBiasGradient(distances, parameters, layer, pass.BiasGradient(tables, layer), into);
       }
@@ -362,10 +365,10 @@ class LanesEngine final : public StepEngine {
     const LanesPass pass(settings_, encoder_, kernels_, batch, dropout);
     const int64_t work_size = kernels_.work_size(model_, pass.pass(), false);
     const int64_t logits_size = batch.outputs * model_.classes * kernels_.lanes;
-    constexpr size_t kMembersAtATime = 16;
-    for (size_t first = 0; first < members.size(); first += kMembersAtATime) {
+    const size_t members_at_a_time = static_cast<size_t>(std::min(kTestMembersAtATime, TablesAtATime(OwnTablesSize(pass))));
+    for (size_t first = 0; first < members.size(); first += members_at_a_time) {
       const std::vector<int64_t> some(members.begin() + static_cast<ptrdiff_t>(first),
-                                      members.begin() + static_cast<ptrdiff_t>(std::min(members.size(), first + kMembersAtATime)));
+                                      members.begin() + static_cast<ptrdiff_t>(std::min(members.size(), first + members_at_a_time)));
       PrepareMembers(pass, some, false, false);
       const int64_t units = static_cast<int64_t>(some.size()) * pass.tiles(), at_a_time = 4 * pool_.threads();
       for (int64_t done = 0; done < units; done += at_a_time) {
@@ -447,27 +450,12 @@ class LanesEngine final : public StepEngine {
   Floats packed_;                // [members at a time][packed_size_].
   std::vector<float> tables_;    // [members at a time][TablesSize()].
   Floats unit_gradients_;        // [members at a time][groups][stride].
-  Floats table_gradients_;       // [members at a time][groups][TableGradientStride()].
+  Floats table_gradients_;       // [members at a time][groups][OwnTablesSize()].
   std::vector<uint16_t> keep_;   // [tiles][KeepSize()].
   Synchronized<std::vector<std::unique_ptr<Workspace>>> free_;
 };
 
 }  // namespace
-
-std::string WhyNotLanes(const PackSettings& settings, const EngineOptions& options) {
-  const PackSettings::Model& model = settings.model;
-  if (options.cuda) return "a GPU";
-  if (options.whole_pack) return "a pack as one unit";
-  if (settings.experiment != "algorithmic") return Text("experiment ", settings.experiment);
-  const catalog::Task& task = *catalog::FindTask(settings.task);
-  const Encoder encoder(settings, task.TokensRead(model.causal), task.output_vocabulary);
-  if (!encoder.encoding().TrainsWithoutAutograd()) return Text("encoding ", settings.encoding);
-  if (model.embedding_dim != model.heads * lanes::kHeadDim) return Text("heads of ", model.embedding_dim / model.heads, " features instead of 8");
-  if (model.embedding_dim % 16 != 0) return Text("model.embedding_dim ", model.embedding_dim, ", not a multiple of 16");
-  if (model.mlp_dim % 8 != 0) return Text("model.mlp_dim ", model.mlp_dim, ", not a multiple of 8");
-  if (model.layers > lanes::kMaxLayers) return Text("model.layers ", model.layers, ", more than ", lanes::kMaxLayers);
-  return "";
-}
 
 std::unique_ptr<StepEngine> MakeLanesEngine(const PackSettings& settings, const EngineOptions& options, const lanes::Kernels& kernels) {
   return std::make_unique<LanesEngine>(settings, options, kernels);

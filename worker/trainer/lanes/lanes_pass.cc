@@ -14,6 +14,8 @@ constexpr int K = lanes::kHeadDim;
 constexpr float kInverseRootK = 0.353553390593273762f;
 // The bias of keys that a decoder's query does not see: 2^x of it is 0, and it is finite, as sums with infinities may be NaN.
 constexpr float kUnseen = -1e30f;
+// Numbers of pairs that an encoding has at a time while it makes biases of them.
+constexpr int64_t kPairNumbersAtATime = 1 << 16;
 
 }  // namespace
 
@@ -78,6 +80,13 @@ void LanesPass::MakePositions() {
 
   if (positions.distances.empty()) {
     if (settings_.model.causal) HideLaterKeys();
+    return;
+  }
+  if (encoder_.encoding().NumbersOfPair() > 0) {
+    pass_.bias = lanes::Bias::kByPair;
+    pass_.bias_trained = true;
+    pass_.bias_stride = tape * tape;
+    RoundUpBiasStride();
     return;
   }
   pass_.bias = lanes::Bias::kByOffset;
@@ -193,6 +202,32 @@ Tensor LanesPass::BiasGradient(float* gradients, int layer) const {
   const int64_t heads = settings_.model.heads;
   const int64_t entries = batch_.positions.distances[static_cast<size_t>(layer)].values().numel();
   return at::from_blob(Tables(gradients).bias + layer * heads * pass_.bias_stride, {heads, entries}, {pass_.bias_stride, 1}, at::kFloat);
+}
+
+void LanesPass::PutPairBias(const Tensor& bias, int layer, int64_t first_query, float* tables) const {
+  const int64_t heads = settings_.model.heads, tape = batch_.tape, queries = bias.size(1);
+  const Tensor values_HQT = bias.contiguous();
+  const float* from = values_HQT.data_ptr<float>();
+  for (int64_t h = 0; h < heads; ++h) {
+    float* to = Tables(tables).bias + (layer * heads + h) * pass_.bias_stride + first_query * tape;
+    for (int64_t q = 0; q < queries; ++q, from += tape, to += tape) {
+      for (int64_t s = 0; s < tape; ++s) to[s] = from[s] * kLog2e;
+      if (settings_.model.causal) std::fill(to + first_query + q + 1, to + tape, kUnseen);
+    }
+  }
+}
+
+Tensor LanesPass::PairBiasGradient(float* gradients, int layer, int64_t first_query, int64_t queries) const {
+  const int64_t heads = settings_.model.heads, tape = batch_.tape;
+  float* const from = Tables(gradients).bias + layer * heads * pass_.bias_stride + first_query * tape;
+  return at::from_blob(from, {heads, queries, tape}, {pass_.bias_stride, tape, 1}, at::kFloat);
+}
+
+void LanesPass::ForQueries(int layer, const std::function<void(int64_t, int64_t)>& use) const {
+  const int64_t tape = batch_.tape, numbers = tape * encoder_.encoding().NumbersOfPair();
+  const int64_t at_a_time = std::clamp<int64_t>(kPairNumbersAtATime / numbers, 1, tape);
+  const int64_t asks = layer + 1 == settings_.model.layers ? batch_.outputs : tape;  // Behind the last layer only the outputs are read.
+  for (int64_t first = tape - asks; first < tape; first += at_a_time) use(first, std::min(at_a_time, tape - first));
 }
 
 void LanesPass::PutContent(const ContentTerm& content, int layer, float* tables) const {

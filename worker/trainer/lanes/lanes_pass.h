@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "worker/trainer/engine/batch.h"
@@ -55,6 +56,11 @@ class LanesPass {
   void PutBias(const Tensor& table, int layer, float* tables) const;
   // The gradient of a layer's table as a view of the gradients of tables.
   Tensor BiasGradient(float* gradients, int layer) const;
+  // The same of biases by pair, [H, queries, T], of consecutive queries.
+  void PutPairBias(const Tensor& bias, int layer, int64_t first_query, float* tables) const;
+  Tensor PairBiasGradient(float* gradients, int layer, int64_t first_query, int64_t queries) const;
+  // The queries that ask in a layer, so many at a time that what an encoding makes of their pairs stays in the second cache.
+  void ForQueries(int layer, const std::function<void(int64_t first, int64_t queries)>& use) const;
   // The same of Transformer-XL's term. (q + u) k + (q + v) r is (q + u) (k + r) + (v - u) r: keys that belong to distances
   // alone, and a table of biases.
   void PutContent(const ContentTerm& content, int layer, float* tables) const;

@@ -58,6 +58,7 @@ inline void AttendLayer(const Model& m, const Pass& pass, const Member& member, 
     case Bias::kNone: AttendPlain<Bias::kNone>(heads, kept, work); break;
     case Bias::kByOffset: AttendBiased<Bias::kByOffset>(heads, kept, work); break;
     case Bias::kByPosition: AttendBiased<Bias::kByPosition>(heads, kept, work); break;
+    case Bias::kByPair: AttendPlain<Bias::kByPair>(heads, kept, work); break;
   }
 }
 
@@ -138,6 +139,7 @@ inline void AttendLayerBack(const Model& m, const Pass& pass, const Member& memb
     case Bias::kNone: AttendBack<Bias::kNone, false, Bias::kNone>(m, pass, heads, kept, work, here); break;
     case Bias::kByOffset: AttendBackBiased<Bias::kByOffset>(m, pass, heads, kept, work, here); break;
     case Bias::kByPosition: AttendBackBiased<Bias::kByPosition>(m, pass, heads, kept, work, here); break;
+    case Bias::kByPair: AttendBack<Bias::kByPair, true, Bias::kNone>(m, pass, heads, kept, work, here); break;
   }
   if (pass.rotation != nullptr) Unrotate(m, pass, layer, t0, work.dqkv, ld);
   if constexpr (kRounds && !kPairs) {
