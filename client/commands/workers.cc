@@ -121,7 +121,10 @@ class Workers final : public Command {
     if (session.settings().quiet) return kDone;
     session.Print(grid, "workers");
     if (session.settings().format == Format::kTable) SayWhatIsDamaged(session, response);
-    if (grid.rows.empty()) {
+    if (!response.store_trouble().empty()) {
+      // Another worker would not be known either.
+      session.Say(fmt::format("{}, so that workers that have come meanwhile are not known; it goes on by itself", Printable(response.store_trouble())));
+    } else if (grid.rows.empty()) {
       session.Say(!session.store().empty() ? "no worker has come yet; 'longreach run' has one of its own" : fmt::format("no worker has come yet; start one with {}", WorkerToStart(session.settings())));
     }
     return kDone;

@@ -61,6 +61,8 @@ absl::StatusOr<v1::ListWorkersResponse> ListWorkers(sql::Connection& db, const L
   std::ranges::sort(rows, {}, [](const store::WorkerRow& row) { return std::tie(row.name, row.id); });
   const AttemptsByWorker attempts = GroupByWorker(live);
   v1::ListWorkersResponse response;
+  // Where only files find no room, who comes is written down all the same.
+  if (!live.store_trouble.empty()) response.set_store_trouble(live.trouble());
   int damaged_data_sets = 0;
   for (const store::WorkerRow& row : rows) {
     v1::WorkerInfo& worker = *response.add_workers() = ToWorkerInfo(row, live, attempts);

@@ -50,6 +50,19 @@ TEST_F(WorkersTest, SaysOfWhatAWorkerDoesThatItWaitsForItsDisk) {
   EXPECT_THAT(Run({"workers"}).out, HasSubstr("even_pairs rope x9 10/10 and 1 more, 2 of these waiting for its disk"));
 }
 
+// 'status' and 'explain' say the same, and send for no worker either.
+TEST_F(WorkersTest, BesideASchedulerWhoseDiskIsFullNoWorkerIsSentFor) {
+  scheduler_.workers.clear_workers();
+  EXPECT_THAT(Run({"workers"}).err, HasSubstr("no worker has come yet; start one with 'longreach-worker run"));
+
+  scheduler_.workers.set_store_trouble("the store takes nothing: the disk is full\x1b[2J");
+  const Outcome outcome = Run({"workers"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.err, "the store takes nothing: the disk is full\\x1b[2J, so that workers that have come meanwhile are not known; it goes on by itself\n");
+  EXPECT_EQ(Run({"workers", "-q"}).err, "");
+  EXPECT_THAT(Run({"workers", "-o", "json"}).out, HasSubstr("\"store_trouble\":\"the store takes nothing: the disk is full"));
+}
+
 TEST_F(WorkersTest, WhatIsDamagedIsNamedWithTheWorkersThatSaySo) {
   EXPECT_THAT(Run({"workers"}).out, Not(HasSubstr("DAMAGED DATA")));
   EXPECT_THAT(Run({"workers", "-o", "csv"}).out, HasSubstr(",reason,damaged_data_sets\n"));

@@ -17,7 +17,14 @@ export function fullDisks(running) {
   return `${who} no room on ${disks} for what is computed; free some there, and it goes on by itself`;
 }
 
-function draw({workers}) {
+// Workers that come while the store takes nothing are not known to the scheduler.
+function drawTrouble(trouble, workers) {
+  const refusal = element("p", {class: "refusal"}, `${trouble}, so that workers that have come meanwhile are not known; it goes on by itself`);
+  return workers.length === 0 ? refusal : element("div", {}, refusal, draw({workers}));
+}
+
+function draw({workers, store_trouble = ""}) {
+  if (store_trouble !== "") return drawTrouble(store_trouble, workers);
   if (workers.length === 0) return element("p", {}, "no worker has come yet; 'longreach-worker run --scheduler ADDR' starts one");
   // A column that is hardly ever needed.
   const damaged = workers.some((worker) => worker.damaged_data_sets?.length > 0);

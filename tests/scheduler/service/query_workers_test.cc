@@ -186,6 +186,21 @@ TEST_F(QueryWorkersTest, OneThatIsGoneIsListedForAWeekOfOthersCalls) {
   EXPECT_EQ(ResolveWorker(snapshot.db(), "long gone", board_.Read())->id, "11111111-aaaa") << "it can be steered as ever";
 }
 
+// A worker that comes meanwhile is in no list, so that there seems to be none.
+TEST_F(QueryWorkersTest, AStoreThatTakesNothingIsToldBesideTheWorkersThatAreKnown) {
+  const auto trouble = [&] {
+    store::Snapshot snapshot = Read();
+    return ListWorkers(snapshot.db(), board_.Read())->store_trouble();
+  };
+  EXPECT_EQ(trouble(), "");
+  board_.SetFilesTrouble("no room for files of jobs: the disk is full");
+  EXPECT_EQ(trouble(), "") << "who comes is written down";
+  board_.SetStoreTrouble("the disk is full");
+  EXPECT_EQ(trouble(), "the store takes nothing: the disk is full");
+  board_.SetStoreTrouble("");
+  EXPECT_EQ(trouble(), "");
+}
+
 // What more workers could take up.
 TEST_F(QueryWorkersTest, PacksThatWaitAreCountedWhereThatIsAskedFor) {
   v1::ListWorkersRequest asked;
