@@ -61,14 +61,17 @@ class Doctor final : public Command {
   // The programs, and what the worker's knows of this machine.
   std::vector<Check> LookAtPrograms(const Session& session, const InterruptScope& interrupt) const {
     std::vector<Check> checks;
-    ProgramSeen worker;
+    ProgramSeen worker, trainer;
     for (const ProgramNeed& need : NeededPrograms(session.settings().scheduler_named ? session.settings().scheduler : "")) {
       const ProgramSeen seen = LookAtProgram(session.environment().binaries, need.program, interrupt);
       if (need.check == kWorkerProgram) worker = seen;
-      checks.push_back(JudgeProgram(need, seen, BuildDescription()));
+      if (need.check == kTrainerProgram) trainer = seen;
+      // A build without LibTorch has neither of the two, and what to do about it is said once.
+      const bool is_said = need.check == kTrainerProgram && !seen.there && !worker.there;
+      checks.push_back(is_said ? NotAsked(need.check, "there is no longreach-worker either, which starts it") : JudgeProgram(need, seen, BuildDescription()));
       if (interrupt.count() > 0) return checks;
     }
-    const std::vector<Check> devices = JudgeDevices(AskWorker(worker, {"devices", "-o", "json"}, interrupt));
+    const std::vector<Check> devices = JudgeDevices(AskForDevices(worker, trainer, interrupt));
     checks.insert(checks.end(), devices.begin(), devices.end());
     const std::vector<Check> data = LookAtData(worker, interrupt);
     checks.insert(checks.end(), data.begin(), data.end());

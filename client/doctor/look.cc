@@ -35,6 +35,14 @@ absl::StatusOr<std::string> AnswerOfProgram(const std::string& path, const std::
   return std::move(answer.out);
 }
 
+// UNAVAILABLE: it cannot be asked, as the check of that program says too.
+absl::Status CanBeAsked(const ProgramSeen& seen) {
+  const std::string program = std::filesystem::path(seen.path).filename();
+  if (!seen.there) return absl::UnavailableError(fmt::format("there is no {} to ask", program));
+  if (!seen.problem.empty()) return absl::UnavailableError(fmt::format("{} does not start", program));
+  return absl::OkStatus();
+}
+
 Check CheckCertificateFile(std::string_view check, const std::string& file, const std::string& what) {
   if (file.empty()) return NotAsked(check, "none is named");
   return JudgeCertificate({.check = std::string(check), .what = fmt::format("{} {}", what, file), .text = access::ReadSmallFile(file)},
@@ -55,14 +63,19 @@ ProgramSeen LookAtProgram(const std::filesystem::path& binaries, const std::stri
 }
 
 absl::StatusOr<std::string> AskWorker(const ProgramSeen& worker, const std::vector<std::string>& arguments, const InterruptScope& interrupt) {
-  if (!worker.there) return absl::UnavailableError("there is no longreach-worker to ask");
-  if (!worker.problem.empty()) return absl::UnavailableError("longreach-worker does not start");
+  RETURN_IF_ERROR(CanBeAsked(worker));
   // It tells of a device that does not compute by its exit code too.
   absl::StatusOr<std::string> answer = AnswerOfProgram(worker.path, "longreach-worker", arguments, /*any_exit_code=*/true, interrupt);
   if (answer.ok()) return answer;
   // Asked for JSON, it refuses in JSON.
   const std::string words(answer.status().message()), message = TextOf(Member(ParsedObject(words), "error"), "message");
   return absl::InternalError(Printable(message.empty() ? words : message));
+}
+
+absl::StatusOr<std::string> AskForDevices(const ProgramSeen& worker, const ProgramSeen& trainer, const InterruptScope& interrupt) {
+  RETURN_IF_ERROR(CanBeAsked(worker));
+  RETURN_IF_ERROR(CanBeAsked(trainer));
+  return AskWorker(worker, {"devices", "-o", "json"}, interrupt);
 }
 
 SchedulerSeen LookAtScheduler(const Settings& settings) {

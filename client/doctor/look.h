@@ -20,6 +20,9 @@ ProgramSeen LookAtProgram(const std::filesystem::path& binaries, const std::stri
 // What the worker's program answers to a command. UNAVAILABLE: it is `worker`, and cannot be asked. INTERNAL: it refused, with its own words.
 absl::StatusOr<std::string> AskWorker(const ProgramSeen& worker, const std::vector<std::string>& arguments, const InterruptScope& interrupt);
 
+// The same of what this machine computes with, which the worker has the trainer's program tell. UNAVAILABLE as well where that cannot be asked.
+absl::StatusOr<std::string> AskForDevices(const ProgramSeen& worker, const ProgramSeen& trainer, const InterruptScope& interrupt);
+
 // Calls the scheduler of the settings.
 SchedulerSeen LookAtScheduler(const Settings& settings);
 

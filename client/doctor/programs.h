@@ -9,6 +9,7 @@
 namespace longreach::client {
 
 inline constexpr const char* kWorkerProgram = "worker_program";
+inline constexpr const char* kTrainerProgram = "trainer_program";
 
 // A program as it was found.
 struct ProgramSeen {

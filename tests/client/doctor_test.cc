@@ -102,6 +102,35 @@ TEST_F(DoctorTest, AWorkerThatIsMissingFailsAndWhatItKnowsIsNotAsked) {
   for (const char* name : {"cpu", "gpu", "data_folder", "data_sets"}) EXPECT_EQ(checks.at(name)["state"], "not_asked") << name;
 }
 
+TEST_F(DoctorTest, ABuildWithoutATrainerIsOneFailureWithOneThingToDo) {
+  for (const char* program : {"longreach-worker", "longreach-trainer"}) std::filesystem::remove(binaries_.path() / program);
+
+  const auto checks = ChecksOf(Run({"--store", store(), "-o", "json"}));
+
+  EXPECT_EQ(checks.at("worker_program")["state"], "failed");
+  EXPECT_THAT(checks.at("worker_program")["advice"].get<std::string>(), HasSubstr("with longreach-trainer; a build with LONGREACH_TRAINER=OFF has neither"));
+  EXPECT_EQ(checks.at("trainer_program")["state"], "not_asked");
+  EXPECT_EQ(checks.at("trainer_program")["seen"], "there is no longreach-worker either, which starts it");
+  for (const auto& [name, check] : checks) EXPECT_TRUE(name == "worker_program" || check["state"] != "failed") << check;
+}
+
+TEST_F(DoctorTest, ATrainerThatCannotBeAskedIsOneFailureAndWhatItComputesWithIsNotAsked) {
+  const auto cpu_of = [this](const char* why) {
+    const auto checks = ChecksOf(Run({"--store", store(), "-o", "json"}));
+    EXPECT_EQ(checks.at("trainer_program")["state"], "failed") << why;
+    for (const auto& [name, check] : checks) EXPECT_TRUE(name == "trainer_program" || check["state"] != "failed") << check;
+    EXPECT_EQ(checks.at("cpu")["state"], "not_asked") << why;
+    EXPECT_EQ(checks.at("gpu")["state"], "not_asked") << why;
+    EXPECT_EQ(checks.at("data_sets")["state"], "ok") << "the worker tells of them without it";
+    return checks.at("cpu")["seen"].get<std::string>();
+  };
+
+  binaries_.WriteScript("longreach-trainer", "echo 'libtorch_cpu.so: cannot open shared object file' >&2\nexit 127\n");
+  EXPECT_EQ(cpu_of("its libraries are not there"), "longreach-trainer does not start");
+  std::filesystem::remove(binaries_.path() / "longreach-trainer");
+  EXPECT_EQ(cpu_of("it is not there"), "there is no longreach-trainer to ask");
+}
+
 TEST_F(DoctorTest, AWorkerThatDoesNotStartFailsWithItsWords) {
   binaries_.WriteScript("longreach-worker", "echo 'libtorch.so: cannot open shared object file' >&2\nexit 127\n");
 
