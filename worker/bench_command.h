@@ -17,6 +17,8 @@ class BenchCommand {
 
   // It was asked for.
   bool chosen() const { return command_->parsed(); }
+  // In JSON.
+  bool json() const { return output_ == "json"; }
   // Runs it and returns the process's exit code: that of agent::RunBench.
   int Run() const;
 

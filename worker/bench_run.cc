@@ -8,9 +8,9 @@ namespace longreach {
 int BenchCommand::Run() const {
   agent::BenchOptions options = options_;
   const absl::StatusOr<catalog::Device> device = TakeDevice(device_);
-  if (!device.ok()) return Refused(device.status(), output_ == "json");
+  if (!device.ok()) return Refused(device.status(), json());
   options.cuda = device->cuda;
-  options.json = output_ == "json";
+  options.json = json();
   return agent::RunBench(options);
 }
 

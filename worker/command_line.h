@@ -20,6 +20,9 @@ class CommandLine {
   // Nothing where a command was asked for. Else the process's exit code: what was asked for has been printed, or why there is no such command.
   std::optional<int> Parse(int argc, char** argv);
 
+  // What was asked for is to be answered in JSON, and refused in it.
+  bool json() const { return bench.json() || data.json() || devices.json() || exporting.json(); }
+
   CLI::App& app() { return app_; }
 
  private:

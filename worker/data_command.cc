@@ -260,6 +260,8 @@ DataCommand::~DataCommand() = default;
 
 bool DataCommand::chosen() const { return options_->data->parsed(); }
 
+bool DataCommand::json() const { return options_->json(); }
+
 bool DataCommand::asks_trainer() const { return options_->model->parsed() || options_->fitting->parsed(); }
 
 absl::StatusOr<data::Manifest> DataCommand::Options::Import() const {

@@ -28,6 +28,8 @@ class DataCommand {
 
   // It was asked for.
   bool chosen() const;
+  // In JSON.
+  bool json() const;
   // What was asked for needs DataChecks.
   bool asks_trainer() const;
   // Runs it and returns the process's exit code: 0 done, 1 refused or failed, 2 a usage that parsing cannot see, 4 no such data

@@ -15,6 +15,8 @@ class DevicesCommand {
 
   // It was asked for.
   bool chosen() const { return command_->parsed(); }
+  // In JSON.
+  bool json() const { return output_ == "json"; }
   // Looks and prints. Returns the process's exit code: 0, or 1 where a device that is there does not compute.
   int Run() const;
 

@@ -13,7 +13,7 @@ int DevicesCommand::Run() const {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   agent::DeviceReport report{.build = BuildDescription(), .devices = trainer::LookAtDevices(trainer::OwnCudaPlugin()), .driver = agent::LookAtNvidiaDriver("/"), .visible = {}};
   if (visible != nullptr) report.visible = visible;
-  std::fputs((output_ == "json" ? agent::DevicesAsJson(report) : agent::DevicesAsText(report)).c_str(), stdout);
+  std::fputs((json() ? agent::DevicesAsJson(report) : agent::DevicesAsText(report)).c_str(), stdout);
   return agent::AllCompute(report.devices) ? 0 : 1;
 }
 

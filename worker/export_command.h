@@ -18,6 +18,8 @@ class ExportCommand {
 
   // It was asked for.
   bool chosen() const { return command_->parsed(); }
+  // In JSON.
+  bool json() const { return output_ == "json"; }
   // Runs it and returns the process's exit code: 0 done, 1 refused or failed, 2 what cannot be meant, 4 something is not there.
   int Run() const;
 

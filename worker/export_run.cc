@@ -41,11 +41,10 @@ absl::StatusOr<trainer::ExportedModel> ExportCommand::Export() const {
 }
 
 int ExportCommand::Run() const {
-  const bool json = output_ == "json";
   const absl::StatusOr<trainer::ExportedModel> exported = Export();
-  if (!exported.ok()) return Refused(exported.status(), json);
+  if (!exported.ok()) return Refused(exported.status(), json());
   const std::string folder = request_.target.string();
-  if (json) {
+  if (json()) {
     const Json document = {{"schema", "longreach/v1"}, {"folder", folder},        {"files", exported->files},
                            {"step", exported->step},   {"nope", exported->nope}, {"head_scales", exported->scales}};
     fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));

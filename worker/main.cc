@@ -14,7 +14,7 @@ int Main(int argc, char** argv) {
   longreach::CommandLine line;
   if (const std::optional<int> ended = line.Parse(argc, argv); ended.has_value()) return *ended;
   const bool needs_libtorch = line.bench.chosen() || line.devices.chosen() || line.exporting.chosen() || line.data.asks_trainer() || line.run.asks_trainer();
-  if (needs_libtorch) return longreach::Refused(longreach::agent::BecomeTrainerProgram(argv), false);
+  if (needs_libtorch) return longreach::Refused(longreach::agent::BecomeTrainerProgram(argv), line.json());
   longreach::data::TellBusErrors();
   if (line.data.chosen()) return longreach::AfterAnswer(line.data.Run());
   return line.run.Run();  // What it does is its answer: nobody need read its one line.

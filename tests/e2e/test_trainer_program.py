@@ -1,4 +1,5 @@
 """longreach-trainer, which has LibTorch in it, beside longreach-worker, which has not."""
+import json
 import os
 import re
 import shutil
@@ -40,6 +41,18 @@ def test_a_worker_without_it_says_so(home, programs, command):
     assert refused.code == 1 and refused.out == "", refused
     assert refused.err == f"error: cannot start {programs}/longreach-trainer: No such file or directory; it belongs beside longreach-worker\n"
     assert not (home.path / ".local").exists(), "no state folder was made"
+
+
+@pytest.mark.parametrize("command", [["devices"], ["bench", "--task", "even_pairs", "--encoding", "rope"], ["data", "import", "model", "tiny", "--name", "tiny"],
+                                     ["export", "--job", "job.json", "--parameters", "weights", "tuned"]], ids=lambda command: command[0])
+def test_who_is_asked_for_json_refuses_in_it(home, programs, command):
+    (programs / "longreach-trainer").unlink()
+
+    refused = run(home, programs / "longreach-worker", *command, "-o", "json")
+
+    assert refused.code == 1 and refused.out == "", refused
+    assert json.loads(refused.err) == {"error": {"code": "FAILED_PRECONDITION", "hint": "", "message":
+                                                 f"cannot start {programs}/longreach-trainer: No such file or directory; it belongs beside longreach-worker"}}
 
 
 def test_what_needs_no_libtorch_does_without_it(home, programs):
