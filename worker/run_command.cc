@@ -52,6 +52,12 @@ absl::StatusOr<std::string> VerifyAndSay(data::VerifiedData& verified, const std
   return std::move(found.stamp);
 }
 
+// What would train on a CPU. LibTorch is not loaded for it: of a look at options that is most of the time, and a trainer that starts right after loads it again.
+absl::StatusOr<std::string> TrainerOnProcessor() {
+  RETURN_IF_ERROR(agent::FindTrainerLibraries());
+  return DescribeOwnProcessor();
+}
+
 }  // namespace
 
 RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work for a scheduler until told to leave (SIGTERM, Ctrl-C).")) {
@@ -62,7 +68,7 @@ RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work
                        "Leave after so long without work while the scheduler answers, or up to 5 s later: seconds, or 90s, 5min, 1h; 0: as soon as it has none (default: stay)")
       ->type_name("TIME")->transform(CLI::Validator(SecondsOfDuration, ""))->check(CLI::Range(0.0, 1e9))->check(RefuseNan);
   command_->add_flag("--check", check_,
-                     "Only see whether it could start with these options, and end: credentials, a GPU and the place of the state folder are looked at as at a start, no scheduler is called, and nothing is written");
+                     "Only see whether it could start with these options, and end: credentials, a GPU and the place of the state folder are looked at as at a start, on a CPU the libraries of longreach-trainer are looked for, no scheduler is called, and nothing is written");
 }
 
 void RunCommand::AddConnection() {
@@ -124,7 +130,7 @@ int RunCommand::Run(const std::function<absl::StatusOr<std::string>(const agent:
   if (check_ && options.cuda) return agent::CheckWorker(options, [&] { return open_gpu(options); });
   const absl::StatusOr<std::filesystem::path> trainer_program = agent::OpenTrainerProgram();
   if (!trainer_program.ok()) return Refused(trainer_program.status(), false);
-  if (check_) return agent::CheckWorker(options, [] { return DescribeOwnProcessor(); });
+  if (check_) return agent::CheckWorker(options, TrainerOnProcessor);
   const auto verified = std::make_shared<data::VerifiedData>(options.data_folder);
   options.add_data_sets = AnnouncedData(options.data_folder, verified);
   options.verify_data = [verified](const std::string& data_set, const std::stop_token& stop, std::atomic<int64_t>& read) {

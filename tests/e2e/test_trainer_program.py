@@ -43,6 +43,23 @@ def test_a_worker_without_it_says_so(home, programs, command):
     assert not (home.path / ".local").exists(), "no state folder was made"
 
 
+def test_where_its_libraries_are_not_found_a_run_says_so_before_it_makes_a_store(home, programs):
+    for name in ("longreach", "longreach-scheduler"):
+        shutil.copy2(BIN / name, programs)
+    trainer = programs / "longreach-trainer"
+    content = trainer.read_bytes()
+    assert content.count(b"libtorch_cpu.so\0") == 1
+    trainer.write_bytes(content.replace(b"libtorch_cpu.so\0", b"libtorch_not.so\0"))
+
+    looked = run(home, programs / "longreach-worker", "run", "--check")
+    ended = run(home, programs / "longreach", "run", "quickstart", "--store", "b1.db")
+
+    reason = f"cannot start {trainer}: libtorch_not.so => not found; put its libraries back where they were, or build or install it anew"
+    assert looked.code == 1 and looked.out == "" and looked.err == f"error: {reason}\n", looked
+    assert ended.code == 1 and f"error: the worker cannot run: {reason}\n  nothing was submitted, and no store was made" in ended.err, ended
+    assert not list(home.path.glob("b1.db*")), "nothing is there"
+
+
 @pytest.mark.parametrize("command", [["devices"], ["bench", "--task", "even_pairs", "--encoding", "rope"], ["data", "import", "model", "tiny", "--name", "tiny"],
                                      ["export", "--job", "job.json", "--parameters", "weights", "tuned"]], ids=lambda command: command[0])
 def test_who_is_asked_for_json_refuses_in_it(home, programs, command):

@@ -4,10 +4,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "proto/base/shell_word.h"
+#include "proto/base/text.h"
 #include "proto/catalog/packs.h"
 #include "worker/agent/child.h"
 
@@ -36,6 +42,24 @@ absl::StatusOr<std::filesystem::path> OpenTrainerProgram() {
   close(opened);
   if (kept < 0) return absl::FailedPreconditionError(WithPlace(file, std::strerror(why_not)));
   return std::filesystem::path(fmt::format("/proc/self/fd/{}", kept));
+}
+
+absl::Status FindTrainerLibraries() {
+  const std::filesystem::path file = TrainerFile();
+  // So the system's loader says where it would take each library from, as for ldd, and does not begin the program (ld.so(8)).
+  std::FILE* const answer = popen(("LD_TRACE_LOADED_OBJECTS=1 " + ShellWord(file.string()) + " 2>&1").c_str(), "re");
+  if (answer == nullptr) return absl::OkStatus();  // Then its start will tell.
+  std::vector<std::string> missing;
+  std::array<char, 4096> line{};
+  while (std::fgets(line.data(), line.size(), answer) != nullptr) {
+    const std::string_view said = Trim(line.data());
+    // A library; a version of one, as on an older system; one that is damaged.
+    const bool is_missing = said.ends_with("=> not found") || said.find("' not found (") != said.npos || said.find("error while loading shared libraries") != said.npos;
+    if (is_missing) missing.emplace_back(said);
+  }
+  pclose(answer);
+  if (missing.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("cannot start {}: {}; put its libraries back where they were, or build or install it anew", file.string(), JoinSome(missing)));
 }
 
 absl::Status BecomeTrainerProgram(char** arguments) {

@@ -12,6 +12,10 @@ namespace longreach::agent {
 // trainer's pipe are of one build. FAILED_PRECONDITION, with the place: it is not there.
 absl::StatusOr<std::filesystem::path> OpenTrainerProgram();
 
+// Whether the system finds all libraries that the program needs, LibTorch among them. It is asked where they are and loads none, which takes a hundredth of a
+// second. FAILED_PRECONDITION, with the program's place and what is not found.
+absl::Status FindTrainerLibraries();
+
 // Goes on as that program, with the same process and arguments (as main() has them). Returns only where that cannot be: FAILED_PRECONDITION,
 // with the place.
 absl::Status BecomeTrainerProgram(char** arguments);
