@@ -18,7 +18,7 @@ namespace longreach::client {
 absl::StatusOr<std::vector<v1::Plan>> PlansBeforeStore(const Session& session, bool embed_by_default, const std::vector<LoadedSweep>& sweeps);
 
 // There too: that the worker's program is there, and takes these options and has its device on this machine; of several devices, one of them, as a run goes
-// on with those that it has. INVALID_ARGUMENT: an option is none that it takes. An exit code: the user has ended it. On a CPU it costs no more than loading LibTorch; where a store is there, nothing is tried.
+// on with those that it has. INVALID_ARGUMENT: an option is none that it takes. An exit code: the user has ended it. On a CPU LibTorch is looked for and not loaded; where a store is there, nothing is tried.
 absl::StatusOr<std::optional<int>> TryWorkerBeforeStore(const Session& session, bool embed_by_default, const WorkerOptions& options, const InterruptScope& interrupt);
 
 }  // namespace longreach::client
