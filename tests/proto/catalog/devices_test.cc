@@ -40,6 +40,7 @@ TEST(DevicesTest, ANumberIsThatOfWhatCudaSees) {
   EXPECT_EQ(VisibleAlone(2, nullptr), "2");
   EXPECT_EQ(VisibleAlone(1, "4,6"), "6") << "as an allocation of a batch system has it";
   EXPECT_EQ(VisibleAlone(0, "GPU-5a1c,GPU-77f0"), "GPU-5a1c");
+  EXPECT_EQ(VisibleAlone(1, "MIG-5a1c,MIG-77f0"), "MIG-77f0") << "a part of a GPU that is divided";
   EXPECT_EQ(VisibleAlone(2, "4,6"), std::nullopt);
   EXPECT_EQ(VisibleAlone(0, ""), std::nullopt) << "an empty one hides all";
 }
