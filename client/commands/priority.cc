@@ -30,7 +30,7 @@ class Priority final : public Command {
         .group = kGroupSteer,
         .summary = "Change which sweep's jobs start first",
         .details =
-            "Higher numbers start first; 0 is what a sweep is submitted with. Nothing that runs is displaced.\n"
+            "Higher numbers start first; a sweep has 0 unless it was submitted with another. Nothing that runs is displaced.\n"
             "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
         .examples = "longreach priority table-b1 10\nlongreach priority last -1",
         .more_formats = kAllFormats};
