@@ -255,11 +255,16 @@ class PassedOnSignals {
 }  // namespace
 
 absl::StatusOr<int> RunAttached(const std::filesystem::path& program,
-                                const std::vector<std::string>& arguments) {
+                                const std::vector<std::string>& arguments, AttachedOutput output) {
   RETURN_IF_ERROR(CheckProgram(program));
   pid_t pid = -1;
   PassedOnSignals signals;
-  if (const int failed = Spawn(program, arguments, nullptr, nullptr, pid); failed != 0) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (output == AttachedOutput::kNobody) posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  const int failed = Spawn(program, arguments, &actions, nullptr, pid);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) {
     return absl::InternalError(
         fmt::format("cannot start '{}': {}", Printable(program.string()), std::strerror(failed)));
   }

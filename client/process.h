@@ -56,9 +56,15 @@ class Process {
   std::string unread_;
 };
 
+// What becomes of what a program writes to its standard output.
+enum class AttachedOutput {
+  kOwn,     // It is this process's.
+  kNobody,  // Nobody reads it, as this process has an answer of its own there.
+};
+
 // Runs a program with this process's own streams, to its end; SIGINT, SIGTERM and SIGHUP go on to it. Returns its exit code, or 128 plus the
 // signal's number.
 absl::StatusOr<int> RunAttached(const std::filesystem::path& program,
-                                const std::vector<std::string>& arguments);
+                                const std::vector<std::string>& arguments, AttachedOutput output = AttachedOutput::kOwn);
 
 }  // namespace longreach::client

@@ -104,8 +104,9 @@ absl::StatusOr<std::optional<int>> EnsureData(Session& session, const std::map<s
   if (!kinds.empty()) arguments.insert(arguments.end(), {"--kinds", Join(kinds, ",")});
   if (!options.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options.data_folder});
   if (session.settings().quiet) arguments.emplace_back("--quiet");
+  if (session.json()) arguments.insert(arguments.end(), {"-o", "json"});  // In which it refuses; what it answers else is no part of the run's answer.
   session.out().flush();
-  ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments));
+  ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments, AttachedOutput::kNobody));
   if (interrupt.count() > 0) return interrupt.exit_code();
   if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
   return std::optional<int>();

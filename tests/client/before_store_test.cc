@@ -52,6 +52,21 @@ TEST_F(BeforeStoreTest, DataThatAreNotThereMakeNoStore) {
   EXPECT_FALSE(std::filesystem::exists(store()));
 }
 
+// The worker's program tells on this program's own stderr what is missing.
+TEST_F(BeforeStoreTest, WhoIsAskedForJsonHasItsWorkerRefuseInIt) {
+  SetScheduler(MakesItsFile());
+  SetWorker("if [ \"$1\" = data ]; then echo the answer to another question; exit 4; fi\n");
+  fake_.plan.add_data_sets("enwik8");
+
+  ::testing::internal::CaptureStdout();
+  const Outcome outcome = Run({"run", "table-b1", "--store", store(), "-o", "json"});
+  const std::string written = ::testing::internal::GetCapturedStdout();
+
+  EXPECT_EQ(outcome.code, kNotFound);
+  EXPECT_EQ(LastLine("worker.calls"), "data ensure enwik8 -o json\n");
+  EXPECT_EQ(outcome.out + written, "");
+}
+
 TEST_F(BeforeStoreTest, DataOfAllPartsAreSeenToAtOnce) {
   SetScheduler(MakesItsFile());
   SetWorker("if [ \"$1\" = data ]; then exit 4; fi\n");

@@ -245,8 +245,8 @@ def test_a_run_says_before_it_makes_a_store_that_data_are_of_another_kind_or_too
     images = run_cli(home, "run", "table-3", "--set", "data=words", "--set", "model.layers=1")  # At the usual lengths, which the sweep does not name.
     assert images.code == 2 and "error: data: the data set 'words' is of the kind 'text', and 'images' is needed\n" in images.err, images
     assert not (home.path / "longreach.db").exists()
-    done = run_cli(home, "run", "mine.yaml", "--set", "data=words", "--set", "evaluation.lengths=4")
-    assert done.code == 0, done
+    done = run_cli(home, "run", "mine.yaml", "--set", "data=words", "--set", "evaluation.lengths=4", "-o", "json")
+    assert done.code == 0 and set(done.json()) == {"schema", "sweep", "table"}, done
 
 
 def test_all_data_sets_that_are_missing_are_named_at_once_and_none_is_made(home):
@@ -260,6 +260,10 @@ def test_all_data_sets_that_are_missing_are_named_at_once_and_none_is_made(home)
     assert "error: there are no data sets " + ", ".join(f"'{name}'" for name in missing) + " in " in parts.err, parts
     kinds = ["longbench DIR", "tokens PATH", "tokens PATH", "model DIR", "model DIR"]
     assert parts.err.splitlines()[1:] == [f"  longreach data import {kind} --name {name}" for kind, name in zip(kinds, missing)], parts
+
+    in_json = run_cli(home, "run", "nope-tinyllama", "--store", "new.db", "-o", "json")
+    error = json.loads(in_json.err)["error"]
+    assert in_json.code == 4 and in_json.out == "" and error["code"] == "NOT_FOUND" and f"error: {error['message']}\n" == parts.err, in_json
 
     one = data(home, "ensure", "pg19", "far-rows", "imagenet", "-o", "json")
     assert one.code == 4 and json.loads(one.err)["error"]["message"].startswith("there is no data set 'imagenet' in "), one
