@@ -106,7 +106,8 @@ def test_a_full_disk_under_the_store(home, fault):
             # It can still be looked at, and says what is wrong with it.
             assert len(stub.ListSweeps(messages("api").ListSweepsRequest(), timeout=harness.PATIENCE_S).sweeps) >= 1
             until(lambda: refusal(lambda: stub.SubmitSweep(sweep(f"refused-{number}", 300), timeout=harness.PATIENCE_S)) is not None
-                  and "the store takes nothing: the disk is full" in run_cli(home, "status", scheduler=scheduler).out, "the disk is told to be full")
+                  and "the store takes nothing: the disk is full" in run_cli(home, "status", scheduler=scheduler).out
+                  and "the store takes nothing: the disk is full, so that workers" in run_cli(home, "workers", scheduler=scheduler).err, "the disk is told to be full")
 
             ballast.unlink()
             freed = time.monotonic()
