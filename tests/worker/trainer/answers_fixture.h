@@ -3,8 +3,10 @@
 
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "tests/support/temporary_folder.h"
 #include "tests/worker/trainer/pack_fixture.h"
 #include "worker/data/import_text.h"
 #include "worker/trainer/llama/passkey_prompts.h"
@@ -54,6 +56,28 @@ class AnswersTest : public PackTest {
     for (Member& member : request.members) member.learning_rate = 1e-2;
     return request;
   }
+
+  // Two members that `settings`, the same in all tests of a suite, train and evaluate. Once for all of these, as it is most of their time.
+  const PackResult& Taught(const PackSettings& settings) {
+    if (lesson_ == nullptr) {
+      lesson_ = std::make_unique<Lesson>();
+      lesson_->result = Run(RequestOf(settings, 2, "taught"));
+      EXPECT_EQ(lesson_->result.results.size(), 2u);
+      const std::filesystem::path kept = lesson_->folder / "weights";
+      std::filesystem::copy_file(lesson_->result.weights, kept);
+      lesson_->result.weights = kept;
+    }
+    return lesson_->result;
+  }
+
+  static void TearDownTestSuite() { lesson_.reset(); }
+
+ private:
+  struct Lesson {
+    testing::TemporaryFolder folder;
+    PackResult result;
+  };
+  inline static std::unique_ptr<Lesson> lesson_;
 };
 
 }  // namespace longreach::trainer

@@ -66,8 +66,7 @@ class LandmarkJobTest : public AnswersTest {
 };
 
 TEST_F(LandmarkJobTest, APromptCountsIfItsKeyIsTheFirstNumberOfTheAnswer) {
-  const PackResult result = Run(RequestOf(Small(), 1, "run"));
-  ASSERT_EQ(result.results.size(), 1u);
+  const PackResult& result = Taught(Small());
   EXPECT_EQ(Retrieved(result.results[0]), Expected(0));
   EXPECT_GT(Expected(0)[0], 0);
   EXPECT_LT(Expected(0)[0], 1);
@@ -82,16 +81,14 @@ TEST_F(LandmarkJobTest, APromptCountsIfItsKeyIsTheFirstNumberOfTheAnswer) {
 }
 
 TEST_F(LandmarkJobTest, InterruptedAnywhereItEndsWithTheSameBits) {
-  const PackRequest pack = RequestOf(Small(), 2, "pack");
-  const PackResult undisturbed = Run(pack);
-  ASSERT_EQ(undisturbed.results.size(), 2u);
+  const PackResult& undisturbed = Taught(Small());
   EXPECT_GT(Retrieved(undisturbed.results[1])[0], 0);
 
   // The second member alone, evaluated by another job on one thread: stopped between the answers of the first cell, then after it, then
   // between the answers of the second. That is the second sign of a cell: of its prompts, for which 40 and 17 texts are tried, there is none.
-  PackRequest request = pack;
+  PackRequest request = RequestOf(Small(), 2, "alone");
   request.settings.training.steps = 0;
-  request.members = {pack.members[1]};
+  request.members.erase(request.members.begin());
   request.members[0].weights = MemberFile{undisturbed.weights, 1};
   request.threads = 1;
   for (const auto& moment : {std::pair(0, 2), std::pair(1, 1), std::pair(1, 2)}) {
@@ -118,7 +115,7 @@ TEST_F(LandmarkJobTest, InterruptedAnywhereItEndsWithTheSameBits) {
 
 TEST_F(LandmarkJobTest, ALongPromptIsReadByAllThreads) {
   PackSettings settings = Small();
-  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  const PackResult& trained = Taught(settings);
   settings.training.steps = 0;
   settings.evaluation.passkey_lengths = {kSharedLength};
   settings.evaluation.passkey_tests = 1;

@@ -26,7 +26,7 @@ class LanesBitsTest : public ::testing::TestWithParam<BitsCase> {
     settings.positions.max_position = 128;
     settings.model.learned_rows = 128;
     settings.model.layers = 2;
-    settings.training.batch_size = 70;
+    settings.training.batch_size = 42;  // Three groups, the last of them not full.
     settings.training.lengths = {1, 2, 5, 9, 14};
     settings.evaluation.examples = 40;
     return settings;

@@ -89,12 +89,19 @@ class LanesTest : public ::testing::Test {
   }
 };
 
-class LanesEncodingTest : public LanesTest, public ::testing::WithParamInterface<Case> {};
+class LanesEncodingTest : public LanesTest, public ::testing::WithParamInterface<Case> {
+ protected:
+  static PackSettings Settings(const std::string& task) {
+    PackSettings settings = FullSettings(GetParam(), task);
+    settings.model.layers = 3;  // The first, the last, and one between them.
+    return settings;
+  }
+};
 
 TEST_P(LanesEncodingTest, HasTheLossAndGradientOfLibtorch) {
   for (const char* task : {"even_pairs", "reverse_string"}) {
     for (const double dropout : {0.0, 0.1}) {
-      PackSettings settings = FullSettings(GetParam(), task);
+      PackSettings settings = Settings(task);
       settings.model.dropout = dropout;
       ExpectSameGradients(settings, 20);  // A tape of 21 with one output, and of 40 with 20.
     }
@@ -102,7 +109,7 @@ TEST_P(LanesEncodingTest, HasTheLossAndGradientOfLibtorch) {
 }
 
 TEST_P(LanesEncodingTest, HasTheLogitsAndTestsOfLibtorch) {
-  PackSettings settings = FullSettings(GetParam(), "missing_duplicate_string");
+  PackSettings settings = Settings("missing_duplicate_string");
   settings.evaluation.examples = 37;
   const std::unique_ptr<StepEngine> oracle = MakeNamed(settings, "libtorch");
   PackState state = ScatteredState(oracle->model(), 2);

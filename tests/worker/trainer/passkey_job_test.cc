@@ -55,8 +55,7 @@ class PasskeyJobTest : public AnswersTest {
 };
 
 TEST_F(PasskeyJobTest, APromptCountsIfAllOfItsKeyFollows) {
-  const PackResult result = Run(RequestOf(Small(), 1, "run"));
-  ASSERT_EQ(result.results.size(), 1u);
+  const PackResult& result = Taught(Small());
 
   // The model has learnt to say one number, so the prompts that hide this one are the right ones.
   std::map<std::pair<int, std::string>, double> expected;
@@ -75,16 +74,13 @@ TEST_F(PasskeyJobTest, APromptCountsIfAllOfItsKeyFollows) {
 }
 
 TEST_F(PasskeyJobTest, InterruptedAtAnyCellItEndsWithTheSameBits) {
-  PackSettings settings = Small();
-  const PackRequest pack = RequestOf(settings, 2, "pack");
-  const PackResult undisturbed = Run(pack);
-  ASSERT_EQ(undisturbed.results.size(), 2u);
+  const PackResult& undisturbed = Taught(Small());
   EXPECT_GT(Retrieved(undisturbed.results[1])[std::pair(0, std::string())], 0);
 
   // The second member alone, evaluated by another job on one thread, and stopped after every cell.
-  PackRequest request = pack;
+  PackRequest request = RequestOf(Small(), 2, "alone");
   request.settings.training.steps = 0;
-  request.members = {pack.members[1]};
+  request.members.erase(request.members.begin());
   request.members[0].weights = MemberFile{undisturbed.weights, 1};
   request.threads = 1;
   for (int cells = 1; cells <= 3; ++cells) {
@@ -109,7 +105,7 @@ TEST_F(PasskeyJobTest, InterruptedAtAnyCellItEndsWithTheSameBits) {
 
 TEST_F(PasskeyJobTest, ALongPromptIsReadByAllThreadsWithASignOfLifeAfterEachBlock) {
   PackSettings settings = Small();
-  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  const PackResult& trained = Taught(settings);
   settings.training.steps = 0;
   settings.evaluation.passkey_lengths = {kSharedLength};
   settings.evaluation.passkey_depths = 1;
