@@ -370,7 +370,9 @@ TEST_F(AgentTroubleTest, HoldsTheAttemptsWhoseReportsAreStillToCome) {
 TEST_F(AgentTroubleTest, TellsTheCurvesBeforeTheReportWhenTheyAreLong) {
   AgentUnderTest agent(Options());
   constexpr int kSteps = 1000, kCurves = 12;
-  scheduler_.Offer(LeaseOf(7, kSteps, kCurves));
+  v1::Lease lease = LeaseOf(7, kSteps, kCurves);
+  for (v1::LeasedJob& job : *lease.mutable_jobs()) job.mutable_spec()->mutable_model()->set_embedding_dim(16);  // The fast engine knows it.
+  scheduler_.Offer(lease);
 
   const v1::AttemptReport report = scheduler_.WaitForReport(7);
 
