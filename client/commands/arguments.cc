@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "client/commands/only.h"
 #include "client/commands/paired_values.h"
 #include "client/commands/words_elsewhere.h"
 #include "client/errors.h"
@@ -17,6 +18,7 @@
 #include "proto/base/text.h"
 #include "proto/base/utf8.h"
 #include "proto/catalog/aggregates.h"
+#include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/axis_list.h"
 #include "proto/types/settings.h"
@@ -144,6 +146,15 @@ absl::Status CheckMeasure(const std::string& metric, const std::string& aggregat
 }
 
 void AddOnlyOption(CLI::App& app, std::vector<std::string>& only) { AddOnly(app, only, ", or their values at these lengths or in these slices"); }
+
+absl::Status CheckNoSlices(const std::vector<std::string>& only, std::string_view why) {
+  const Only chosen(only);
+  for (const auto& [axis, choice] : chosen.choices()) {
+    const bool is_of_slices = std::ranges::find(catalog::TableAxes(), axis) != catalog::TableAxes().end() && !IsPairAxis(axis) && axis != "length";
+    if (is_of_slices) return UsageError(fmt::format("--only {}: {}", axis, why), fmt::format("--slice names one: --slice {}=...", axis));
+  }
+  return absl::OkStatus();
+}
 
 void AddOnlyJobsOption(CLI::App& app, std::vector<std::string>& only) { AddOnly(app, only, ""); }
 

@@ -52,6 +52,8 @@ inline constexpr std::string_view kStdout = "-";
 
 // --only AXIS=VALUE[,VALUE...], as TableSpec::only; values of numbers may be ranges: 41..60.
 void AddOnlyOption(CLI::App& app, std::vector<std::string>& only);
+// INVALID_ARGUMENT: it names an axis of slices, of which a command has no use; `why` says so ("a pair is of one value of each job").
+absl::Status CheckNoSlices(const std::vector<std::string>& only, std::string_view why);
 // Of commands that take jobs whole, and refuse what tells a job's values apart.
 void AddOnlyJobsOption(CLI::App& app, std::vector<std::string>& only);
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -12,18 +11,17 @@
 #include "client/commands/compared_rows.h"
 #include "client/commands/comparison.h"
 #include "client/commands/comparison_notes.h"
-#include "client/commands/only.h"
 #include "client/commands/paired_values.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/commands/tables.h"
 #include "client/commands/title_words.h"
+#include "client/commands/titled_rows.h"
 #include "client/errors.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
-#include "proto/catalog/axes.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
@@ -98,14 +96,10 @@ class Compare final : public Command {
   absl::Status CheckOptions() const {
     RETURN_IF_ERROR(CheckBy(asked_.by));
     RETURN_IF_ERROR(CheckMeasure(asked_.metric, ""));
-    const Only only(asked_.only);
     if (asked_.length > 0 && asked_.IsOverChosenLengths()) {
       return UsageError(fmt::format("--length {}: --only names lengths", asked_.length), fmt::format("leave one of them out, or write --only length={},...", asked_.length));
     }
-    for (const auto& [axis, choice] : only.choices()) {
-      const bool is_of_slices = std::ranges::find(catalog::TableAxes(), axis) != catalog::TableAxes().end() && !IsPairAxis(axis) && axis != "length";
-      if (is_of_slices) return UsageError(fmt::format("--only {}: a pair is of one value of each job", axis), fmt::format("--slice names one: --slice {}=...", axis));
-    }
+    RETURN_IF_ERROR(CheckNoSlices(asked_.only, "a pair is of one value of each job"));
     if (asked_.metric == kTrainingLoss) {
       return UsageError(fmt::format("--metric {}: losses of training are by step, not one for each job", kTrainingLoss),
                         "'longreach plot SWEEP --x step' draws them");
@@ -157,22 +151,8 @@ class Compare final : public Command {
                                      {"notes", list(comparison.notes)}});
       return;
     }
-    if (format != Format::kCsv) {
-      const std::vector<std::string>& settings = comparison.settings;
-      for (const std::string& line : {Title(comparison),
-                                      fmt::format("they differ in {}", settings.empty() ? "nothing that a sweep says" : Join(settings, ", "))}) {
-        if (format == Format::kTable) session.Tell(Printable(line));
-        else session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : "% " + Printable(line)) << "\n";
-      }
-      if (format != Format::kLatex) session.out() << "\n";
-    }
-    session.Print(grid, "rows");
-    // What goes into a document has the meaning of its marks with it, as tables of results have.
-    for (const std::string& note : comparison.notes) {
-      if (format == Format::kMarkdown) session.out() << "\nNote: " << EscapeMarkdown(note) << "\n";
-      else if (format == Format::kLatex) session.out() << "% note: " << Printable(note) << "\n";
-      else session.Say("note: " + note);
-    }
+    const std::vector<std::string>& settings = comparison.settings;
+    PrintTitledRows(session, {Title(comparison), fmt::format("they differ in {}", settings.empty() ? "nothing that a sweep says" : Join(settings, ", "))}, grid, comparison.notes);
     if (groups.empty()) session.Say(NoPairs(session, comparison));
   }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "client/commands/axis_columns.h"
 #include "client/commands/differences.h"
 #include "client/output/text.h"
 #include "proto/catalog/catalog.h"
@@ -36,9 +37,8 @@ Grid ComparedRows(const std::vector<std::string_view>& axes, const std::vector<P
     const std::string text = percent ? fmt::format("{:.1f}", shown) : fmt::format("{:.4g}", shown);
     return NumberCell(value, with_sign ? WithSign(text) : WithoutMinusOfZero(text));
   };
-  static const std::vector<GridColumn> kAxes = {{"system", "SYSTEM"}, {"task", "TASK"}, {"encoding", "ENCODING"}, {"learning_rate", "LEARNING RATE", true}, {"seed", "SEED", true}};
   Grid grid;
-  for (const std::string_view axis : axes) grid.columns.push_back(*std::ranges::find(kAxes, axis, &GridColumn::key));
+  for (const std::string_view axis : axes) grid.columns.push_back(AxisColumn(axis));
   grid.columns.push_back({"pairs", "PAIRS", true});
   const bool with_draws = !for_people || std::ranges::any_of(groups, [](const PairedGroup& group) { return group.draws != group.pairs; });
   if (with_draws) grid.columns.push_back({"draws", "DRAWS", true});
@@ -51,7 +51,7 @@ Grid ComparedRows(const std::vector<std::string_view>& axes, const std::vector<P
   for (const PairedGroup& group : groups) {
     std::vector<GridCell>& row = grid.rows.emplace_back();
     for (size_t i = 0; i < group.values.size(); ++i) {
-      GridCell cell = grid.columns[i].is_number ? GridCell{.value = group.values[i], .is_raw = true} : TextCell(group.values[i]);
+      GridCell cell = AxisCell(grid.columns[i], group.values[i]);
       if (groups.size() > 1 && &group == &groups.back()) {  // Of all pairs: of no value of an axis.
         cell = MissingCell();
         cell.shown = i == 0 ? "all" : " ";

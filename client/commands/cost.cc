@@ -9,6 +9,7 @@
 
 #include "client/commands/arguments.h"
 #include "client/commands/attempt_pages.h"
+#include "client/commands/axis_columns.h"
 #include "client/commands/command.h"
 #include "client/commands/device_time.h"
 #include "client/commands/listings.h"
@@ -116,11 +117,7 @@ class Cost final : public Command {
   // With a row for all of them where people read it. A program that adds up a column would count each twice.
   Grid Rows(const DeviceTime& time, bool with_total) const {
     Grid grid;
-    for (const std::string& axis : by_) {
-      std::string label = axis == "learning_rate" ? "LEARNING RATE" : axis;
-      std::ranges::transform(label, label.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-      grid.columns.push_back({axis, std::move(label), axis == "learning_rate" || axis == "seed"});
-    }
+    for (const std::string& axis : by_) grid.columns.push_back(AxisColumn(axis));
     grid.columns.push_back({"device", "DEVICE"});
     const std::vector<GridColumn> numbers = NumberColumns();
     grid.columns.insert(grid.columns.end(), numbers.begin(), numbers.end());
@@ -133,7 +130,7 @@ class Cost final : public Command {
           row.push_back(MissingCell());
           row.back().shown = i == 0 ? "all" : " ";
         } else {
-          row.push_back(grid.columns[i].is_number ? GridCell{.value = one.values[i], .is_raw = true} : TextCell(one.values[i]));
+          row.push_back(AxisCell(grid.columns[i], one.values[i]));
         }
       }
       AddNumbers(one, row);
