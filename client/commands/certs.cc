@@ -36,7 +36,7 @@ constexpr const char* kAuthority = "ca";
 constexpr int kAuthorityDays = 3650;
 
 path CertificateOf(const path& folder, const std::string& name) { return folder / fmt::format("{}.crt", name); }
-path KeyOf(const path& folder, const std::string& name) { return folder / fmt::format("{}.key", name); }
+path KeyFileOf(const path& folder, const std::string& name) { return folder / fmt::format("{}.key", name); }
 
 // Names by which this machine reaches itself, and its own.
 std::vector<std::string> OwnHosts() {
@@ -80,7 +80,7 @@ absl::Status CheckHasAuthority(const std::string& folder) {
     std::error_code error;
     return !std::filesystem::exists(file, error) && !error;  // What cannot be looked at is told when it is read.
   };
-  const bool no_certificate = lacks(CertificateOf(folder, kAuthority)), no_key = lacks(KeyOf(folder, kAuthority));
+  const bool no_certificate = lacks(CertificateOf(folder, kAuthority)), no_key = lacks(KeyFileOf(folder, kAuthority));
   if (!no_certificate && !no_key) return absl::OkStatus();
   const std::string where = Printable(WholePath(folder)), word = ShellWord(folder);
   if (lacks(folder)) {
@@ -159,7 +159,7 @@ class Certs final : public Command {
   absl::Status Write(const std::string& name, const access::KeyAndCertificate& made) {
     // The key first: a certificate without its key is worse than a key without its certificate.
     const auto write = renew_ ? ReplaceFile : WriteNewFile;
-    RETURN_IF_ERROR(write(KeyOf(folder_, name), made.key));
+    RETURN_IF_ERROR(write(KeyFileOf(folder_, name), made.key));
     return write(CertificateOf(folder_, name), made.certificate);
   }
 
@@ -180,7 +180,7 @@ class Certs final : public Command {
   absl::StatusOr<int> Init(Session& session) {
     ASSIGN_OR_RETURN(const path whole, AbsolutePath("DIR", folder_));
     for (const char* name : {kAuthority, kServer, "client", "reader", "worker"}) {
-      for (const path& file : {KeyOf(folder_, name), CertificateOf(folder_, name)}) {
+      for (const path& file : {KeyFileOf(folder_, name), CertificateOf(folder_, name)}) {
         ASSIGN_OR_RETURN(const bool there, IsThere(file));
         if (there) {
           return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a {} already; nothing was made", Printable(file.string())),
@@ -223,7 +223,7 @@ class Certs final : public Command {
     RETURN_IF_ERROR(CheckHasAuthority(folder_));
     access::KeyAndCertificate authority;
     ASSIGN_OR_RETURN(authority.certificate, access::ReadSmallFile(CertificateOf(folder_, kAuthority)));
-    ASSIGN_OR_RETURN(authority.key, access::ReadSecretFile(KeyOf(folder_, kAuthority)));
+    ASSIGN_OR_RETURN(authority.key, access::ReadSecretFile(KeyFileOf(folder_, kAuthority)));
     ASSIGN_OR_RETURN(const bool there, IsThere(CertificateOf(folder_, name_)));
     if (!renew_ && there) {
       return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a {} already", Printable(CertificateOf(folder_, name_).string())),
