@@ -222,7 +222,7 @@ class Completer {
 
   // What --only of a command takes beside what jobs have.
   static std::vector<std::string> AxesOfValues(const std::string& command) {
-    if (command == "compare") return {"length"};
+    if (command == "compare" || command == "reach") return {"length"};
     if (command != "results" && command != "plot" && command != "tensorboard") return {};
     std::vector<std::string> axes = catalog::TableAxes();
     std::erase_if(axes, [](const std::string& axis) { return IsPairAxis(axis); });

@@ -12,6 +12,7 @@ void JobMeans::Add(const v1::JobMeasurements& of_job) {
   for (const v1::Measurement& one : of_job.measurements()) {
     open_->value = open_->value.value_or(0) + one.value();
     open_->lengths.push_back(one.length());
+    open_->values.push_back(one.value());
   }
 }
 

@@ -1,4 +1,4 @@
-// One value of each job out of those that it has at several test lengths.
+// What each job has at several test lengths, and one value out of it.
 #pragma once
 
 #include <functional>
@@ -14,6 +14,7 @@ struct JobMean {
   v1::Job job = {};
   std::optional<double> value = {};  // The mean of its values, as tables make it; nothing: it diverged.
   std::vector<int> lengths = {};     // At which it has them.
+  std::vector<double> values = {};   // One at each of these.
 };
 
 // Takes jobs as pages of measurements have them. One with many values goes on in the next page, where it is named again.

@@ -25,6 +25,7 @@
   X(plan)                  \
   X(plot)                  \
   X(priority)              \
+  X(reach)                 \
   X(reference)             \
   X(results)               \
   X(resume)                \

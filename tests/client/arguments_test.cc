@@ -105,7 +105,7 @@ TEST_F(ArgumentsTest, OnlyIsOfJobsWhereACommandTakesThemWhole) {
     const std::string help = Run({command, "--help"}).out;
     EXPECT_THAT(help, HasSubstr("Only jobs with these values of an axis; of numbers also ranges")) << command;
   }
-  for (const char* command : {"compare", "plot", "results", "tensorboard"}) {
+  for (const char* command : {"compare", "plot", "reach", "results", "tensorboard"}) {
     EXPECT_THAT(Run({command, "--help"}).out, HasSubstr("Only jobs with these values of an axis, or their values at these lengths or in these slices")) << command;
   }
 }

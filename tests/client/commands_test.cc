@@ -36,7 +36,7 @@ const std::map<std::string, std::vector<std::string>>& CommandLines() {
       {"pause", {"pause", "last"}},
       {"plan", {"plan", "table-b1"}},
       {"priority", {"priority", "last", "-5"}},
-      {"results", {"results", "last"}},
+      {"reach", {"reach", "last"}},     {"results", {"results", "last"}},
       {"resume", {"resume", "last"}},
       {"retry", {"retry", "last"}},
       {"run", {"run", "table-b1"}},
@@ -258,7 +258,7 @@ TEST_F(CommandTest, ARefusalBecomesItsExitCodeAndLeavesStdoutEmpty) {
       {"cancel", "SteerSweep"},   {"compare", "GetSweep"},   {"cost", "ListAttempts"}, {"drain", "SteerWorker"},  {"explain", "ExplainJob"},
       {"job", "GetJob"},          {"jobs", "ListJobs"},      {"list", "ListDataSets"},
       {"logs", "GetLog"},         {"pause", "SteerSweep"},   {"plan", "SubmitSweep"},
-      {"priority", "SteerSweep"}, {"results", "GetTable"},   {"resume", "SteerSweep"},
+      {"priority", "SteerSweep"}, {"reach", "ListMeasurements"}, {"results", "GetTable"},   {"resume", "SteerSweep"},
       {"retry", "SteerSweep"},    {"run", "SubmitSweep"},    {"spec", "GetSweep"},      {"status", "WatchSweep"},
       {"store", "CheckStore"},    {"submit", "SubmitSweep"}, {"sweeps", "ListSweeps"},
       {"wait", "WatchSweep"},     {"watch", "WatchSweep"},   {"workers", "ListWorkers"}};

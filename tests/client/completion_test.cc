@@ -177,7 +177,7 @@ class ChoicesCompletionTest : public ::testing::Test {
 };
 
 TEST_F(ChoicesCompletionTest, OffersWhatTheSweepOfTheLineHas) {
-  for (const char* command : {"results", "plot", "compare", "jobs", "cancel", "retry"}) {
+  for (const char* command : {"results", "plot", "compare", "reach", "jobs", "cancel", "retry"}) {
     EXPECT_THAT(OfSweep({command, "table-b1", "--only", "t"}), ElementsAre("task=")) << command;
     EXPECT_THAT(OfSweep({command, "table-b1", "--only", "task="}), ElementsAre("task=even_pairs", "task=parity_check")) << command;
     EXPECT_THAT(OfSweep({command, "table-b1", "--only", "seed=3", "--only", "task=p"}), ElementsAre("task=parity_check")) << command;
@@ -190,9 +190,9 @@ TEST_F(ChoicesCompletionTest, OffersWhatTheSweepOfTheLineHas) {
 }
 
 TEST_F(ChoicesCompletionTest, OffersLengthsAndSlicesWhereTheyMayBeChosen) {
-  for (const char* command : {"results", "plot", "compare", "tensorboard"}) EXPECT_THAT(OfSweep({command, "table-b1", "--only", "le"}), ElementsAre("length=")) << command;
+  for (const char* command : {"results", "plot", "compare", "reach", "tensorboard"}) EXPECT_THAT(OfSweep({command, "table-b1", "--only", "le"}), ElementsAre("length=")) << command;
   EXPECT_THAT(OfSweep({"results", "table-b1", "--only", "la"}), ElementsAre("layer="));
-  EXPECT_THAT(OfSweep({"compare", "table-b1", "--only", "la"}), IsEmpty());
+  for (const char* command : {"compare", "reach"}) EXPECT_THAT(OfSweep({command, "table-b1", "--only", "la"}), IsEmpty()) << command;
   for (const char* command : {"jobs", "cancel", "retry"}) EXPECT_THAT(OfSweep({command, "table-b1", "--only", "le"}), IsEmpty()) << command;
 }
 

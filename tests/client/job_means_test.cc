@@ -45,6 +45,15 @@ TEST(JobMeansTest, AJobThatGoesOnInTheNextPageIsOne) {
               ElementsAre(Told{"a", 0.5, {10, 20, 30}}, Told{"b", 1.0, {10}}));
 }
 
+TEST(JobMeansTest, ItsValuesStandInTheOrderOfTheirLengths) {
+  std::vector<double> values;
+  JobMeans means([&values](const JobMean& one) { values = one.values; });
+  means.Add(Measured("a", {{10, 0.5}}));
+  means.Add(Measured("a", {{20, 1.0}, {30, 0.0}}));
+  means.End();
+  EXPECT_THAT(values, ElementsAre(0.5, 1.0, 0.0));
+}
+
 TEST(JobMeansTest, OneThatDivergedHasNone) {
   v1::JobMeasurements diverged = Measured("b", {});
   diverged.mutable_job()->set_diverged(true);

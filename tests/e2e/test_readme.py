@@ -90,7 +90,7 @@ def test_every_command_works_from_the_first_to_the_last(home):
             if not line.startswith("longreach attention"):
                 newcomer.follow(line)
     assert {"longreach plan", "longreach run", "longreach results", "longreach submit", "longreach watch", "longreach data", "longreach plot",
-            "longreach compare", "longreach explain", "longreach verify", "longreach dashboard"} <= set(newcomer.done)
+            "longreach compare", "longreach reach", "longreach explain", "longreach verify", "longreach dashboard"} <= set(newcomer.done)
     # Alone and by a scheduler with a worker, the same jobs.
     until(lambda: query(home.path / "b1.db", "SELECT count(*) FROM jobs WHERE state <> 'succeeded'") == [(0,)], "all jobs are done")
     assert query(home.path / "b1.db", "SELECT count(*) FROM jobs") == query(home.path / "tiny.db", "SELECT count(*) FROM jobs") == [(9,)]

@@ -60,6 +60,12 @@ def test_every_value_comes_out_as_it_is_in_the_store(home):
     assert best.out.split() == [job for (job,) in query(scheduler.store, "SELECT j.id FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job JOIN measurements AS m ON m.job = j.num "
                                                                          "WHERE metric = 'accuracy' AND length = 0 ORDER BY value DESC, sj.position LIMIT 3")]
 
+    accuracy = {(row[0], row[6]): row[8] for row in stored if row[5] == "accuracy"}
+    reached = run_cli(home, "reach", "small", "--at-least", "50", "--jobs", "-o", "csv", scheduler=scheduler)
+    assert reached.code == 0, reached
+    assert [(row["job"], int(row["reach"])) for row in csv.DictReader(io.StringIO(reached.out))] == [
+        (job, 0 if accuracy[job, 4] < 0.5 else 5 if accuracy[job, 5] >= 0.5 else 4) for job in dict.fromkeys(row[0] for row in stored)]
+
     printed = run_cli(home, "results", "small", "--jobs", "-o", "csv", scheduler=scheduler)
     assert printed.code == 0, printed
     rows = [(row["job"], row["task"], row["encoding"], float(row["learning_rate"]), int(row["seed"]), row["metric"], int(row["length"]), row["slice"],
