@@ -1,5 +1,5 @@
 // Kernels compute the same whatever is in the memory that they work in: what they fill up with nothing, at the ends of tapes, widths and words,
-// is there, and is not what another tile left.
+// is there, and is not what another tile left. Nor do they read biases of pairs that nobody made: of queries that do not ask, and behind a table.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,6 +22,7 @@ constexpr int64_t kBeyond = 1 << 14;  // Floats after a memory that are filled t
 struct Shape {
   int layers, dim, mlp;
   bool pre_norm = false;
+  bool by_pair = false;
 };
 
 // With every matrix and vector at a multiple of 16 floats, as the engine has them.
@@ -63,10 +64,25 @@ float Scattered(uint32_t& state) {
   return static_cast<float>(state >> 8) / static_cast<float>(1 << 24) - 0.5f;
 }
 
+// Tables of biases by pair, in memory that is full of such bytes where there is none.
+void MakePairTables(const lanes::Model& model, int before, uint32_t& random, lanes::Pass& pass, Floats& biases) {
+  pass.bias = lanes::Bias::kByPair;
+  pass.bias_trained = true;
+  pass.bias_stride = (int64_t{pass.tape} * pass.tape + 15) / 16 * 16;
+  const int tables = model.layers * model.heads;
+  const int64_t floats = tables * pass.bias_stride + kBeyond;
+  std::memset(biases.AtLeast(floats), before, static_cast<size_t>(floats) * sizeof(float));
+  for (int table = 0; table < tables; ++table) {
+    const int first_query = table / model.heads == model.layers - 1 ? pass.tape - pass.outputs : 0;
+    float* const rows = biases.data() + table * pass.bias_stride + first_query * pass.tape;
+    std::generate_n(rows, (pass.tape - first_query) * pass.tape, [&] { return 4 * Scattered(random); });
+  }
+}
+
 // The gradient of a tile, and its logits, in memory that is full of such bytes before.
-std::vector<float> Results(const lanes::Kernels& kernels, const lanes::Model& model, int tape, int outputs, int before) {
+std::vector<float> Results(const lanes::Kernels& kernels, const lanes::Model& model, bool by_pair, int tape, int outputs, int before) {
   uint32_t random = 7;
-  Floats parameters, packed, work, gradient, logits;
+  Floats parameters, packed, work, gradient, logits, biases, bias_gradient;
   std::generate_n(parameters.AtLeast(model.stride), model.stride, [&] { return Scattered(random); });
   const int64_t packed_floats = kernels.packed_size(model) + kBeyond;
   std::memset(packed.AtLeast(packed_floats), before, static_cast<size_t>(packed_floats) * sizeof(float));
@@ -77,7 +93,10 @@ std::vector<float> Results(const lanes::Kernels& kernels, const lanes::Model& mo
   lanes::Pass pass;
   pass.tape = tape;
   pass.outputs = outputs;
-  const lanes::Member member = {.parameters = parameters.data(), .packed = packed.data()};
+  if (by_pair) MakePairTables(model, before, random, pass, biases);
+  const int64_t bias_floats = model.layers * model.heads * pass.bias_stride;
+  std::fill_n(bias_gradient.AtLeast(bias_floats), bias_floats, 0.0f);
+  const lanes::Member member = {.parameters = parameters.data(), .packed = packed.data(), .bias = biases.data()};
   const lanes::Tile tile = {.tokens = tokens.data(), .targets = targets.data(), .lanes = kernels.lanes, .live = kernels.lanes};
   std::fill_n(gradient.AtLeast(model.stride), model.stride, 0.0f);
   const auto memory = [&](bool training) {
@@ -86,12 +105,13 @@ std::vector<float> Results(const lanes::Kernels& kernels, const lanes::Model& mo
     return work.data();
   };
   const double weight = 1.0 / (outputs * kernels.lanes);
-  const double loss = kernels.train(model, pass, member, tile, weight, memory(true), gradient.data(), {});
+  const double loss = kernels.train(model, pass, member, tile, weight, memory(true), gradient.data(), {.bias = bias_gradient.data()});
   const int64_t count = int64_t{outputs} * kClasses * kernels.lanes;
   kernels.test(model, pass, member, tile, memory(false), logits.AtLeast(count));
   std::vector<float> results = {static_cast<float>(loss)};
   results.insert(results.end(), gradient.data(), gradient.data() + model.stride);
   results.insert(results.end(), logits.data(), logits.data() + count);
+  results.insert(results.end(), bias_gradient.data(), bias_gradient.data() + bias_floats);
   return results;
 }
 
@@ -99,12 +119,14 @@ TEST(LanesWorkspaceTest, WhatIsThereBeforeIsNotRead) {
   constexpr int kZeros = 0, kNaNs = 0xFF;
   for (const lanes::Operands operands : {lanes::Operands::kFloat32, lanes::Operands::kTf32, lanes::Operands::kBf16}) {
     for (const lanes::Kernels* kernels : RunnableKernels(operands)) {
-      for (const Shape& shape : {Shape{2, 16, 8}, {2, 48, 24}, {1, 64, 136}, {2, 32, 64}, {2, 48, 24, true}, {1, 64, 136, true}}) {
+      for (const Shape& shape : {Shape{2, 16, 8}, {2, 48, 24}, {1, 64, 136}, {2, 32, 64}, {2, 48, 24, true}, {1, 64, 136, true},
+                                 {2, 48, 24, false, true}, {1, 64, 136, true, true}}) {
         const lanes::Model model = ModelOf(shape);
         for (const int tape : {1, 2, 3, 8, 25, 40}) {
           for (const int outputs : {1, (tape + 1) / 2, tape}) {
-            const std::vector<float> zeros = Results(*kernels, model, tape, outputs, kZeros), nans = Results(*kernels, model, tape, outputs, kNaNs);
-            SCOPED_TRACE(::testing::Message() << kernels->name << " of width " << shape.dim << " and " << shape.mlp << (shape.pre_norm ? ", pre-norm" : "") << ", tape " << tape << ", outputs "
+            const auto results = [&](int before) { return Results(*kernels, model, shape.by_pair, tape, outputs, before); };
+            const std::vector<float> zeros = results(kZeros), nans = results(kNaNs);
+            SCOPED_TRACE(::testing::Message() << kernels->name << " of width " << shape.dim << " and " << shape.mlp << (shape.pre_norm ? ", pre-norm" : "") << (shape.by_pair ? ", biases by pair" : "") << ", tape " << tape << ", outputs "
                                             << outputs);
             EXPECT_TRUE(std::ranges::all_of(zeros, [](float x) { return std::isfinite(x); }));
             EXPECT_EQ(std::memcmp(zeros.data(), nans.data(), zeros.size() * sizeof(float)), 0);
