@@ -72,6 +72,13 @@ double ForwardFlops(const v1::Model& model, const catalog::Task& task, int lengt
   return tape * per_token + 4.0 * model.layers() * d * pairs;
 }
 
+template <typename Lengths>
+int64_t LongestTape(const catalog::Task& task, const Lengths& lengths) {
+  int64_t longest = 0;
+  for (const int length : lengths) longest = std::max(longest, task.Tape(length));
+  return longest;
+}
+
 // Blocks have as many norms either way; with "pre" there is one more behind the last.
 double FinalNormParameters(const v1::Model& model) { return model.norm() == "pre" ? 2.0 * model.embedding_dim() : 0; }
 
@@ -172,9 +179,14 @@ class AlgorithmicKind final : public Kind {
     }
     const double d = model.embedding_dim();
     const double others = d * (task->TokensRead(model.causal()) + 1) + FinalNormParameters(model) + (d + 1) * task->output_vocabulary;
-    int64_t tape = 0;
-    for (const int length : job.training().lengths()) tape = std::max(tape, task->Tape(length));
-    SetSizes(job, BlockParameters(model) + others, tape, cost);
+    const int64_t trained = LongestTape(*task, job.training().lengths());
+    SetSizes(job, BlockParameters(model) + others, trained, cost);
+    if (job.encoding() == "fire") {
+      cost.pair_tables = {.tables = static_cast<double>(model.layers()) * model.heads(),
+                          .trained = trained,
+                          .tested = LongestTape(*task, job.evaluation().lengths()),
+                          .batch_size = job.training().batch_size()};
+    }
     return cost;
   }
 };

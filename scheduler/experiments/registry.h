@@ -9,6 +9,7 @@
 
 #include "longreach/v1/spec.pb.h"
 #include "proto/base/status.h"
+#include "proto/catalog/pair_tables.h"
 
 namespace longreach::experiments {
 
@@ -18,6 +19,7 @@ struct Cost {
   double checkpoint_bytes = 0;  // Of one member.
   double memory_bytes = 0;      // That one member adds to its pack: parameters, gradients, Adam's moments.
   double pair_bytes = 0;        // That it adds while it trains where LibTorch makes biases pair by pair.
+  catalog::PairTables pair_tables;  // Of these biases where the fast engine for CPUs makes them.
   bool stores_weights = true;   // Its files hold all weights. Else they are a published model's, but for scales of its heads.
 };
 

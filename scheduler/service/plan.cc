@@ -60,6 +60,12 @@ absl::StatusOr<Rates> MeasuredRates(sql::Connection& db, const std::map<core::Wo
   return unknown > kMostUnknown * all ? Rates() : rates;
 }
 
+// Of so many jobs, in the engine that takes more for biases of pairs: workers may have either.
+double MemoryOfPack(const experiments::Cost& cost, int64_t jobs) {
+  const double members = static_cast<double>(jobs);
+  return members * cost.memory_bytes + std::max(members * cost.pair_bytes, cost.pair_tables.BytesOfPack(jobs));
+}
+
 }  // namespace
 
 experiments::Cost PlanCounter::CostOf(const v1::JobSpec& spec) const {
@@ -100,7 +106,7 @@ void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, 
   work_[size_] += cost_.flops * static_cast<double>(jobs);
   Open& open = open_[pack_key];
   open.jobs += jobs;
-  open.memory_bytes = cost_.memory_bytes + cost_.pair_bytes;
+  open.cost = cost_;
 }
 
 void PlanCounter::Add(const experiments::ExpandedJob& job, bool member, store::State state) {
@@ -135,7 +141,7 @@ v1::Plan PlanCounter::Plan(int pack_limit) const {
   double memory_bytes = 0;
   for (const auto& [key, open] : open_) {
     packs += core::PacksOf(open.jobs, pack_limit);
-    memory_bytes = std::max(memory_bytes, open.memory_bytes * static_cast<double>(std::min<int64_t>(open.jobs, pack_limit)));
+    memory_bytes = std::max(memory_bytes, MemoryOfPack(open.cost, std::min<int64_t>(open.jobs, pack_limit)));
   }
   v1::Plan plan;
   plan.set_jobs(static_cast<int>(members_));

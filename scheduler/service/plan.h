@@ -56,7 +56,7 @@ class PlanCounter {
   // Jobs that may be trained together.
   struct Open {
     int64_t jobs = 0;
-    double memory_bytes = 0;  // Of each.
+    experiments::Cost cost = {};  // Of each.
   };
   std::unordered_map<std::string, Role> seen_;
   std::unordered_map<std::string, Open> open_;     // By pack key.

@@ -5,8 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "proto/catalog/catalog.h"
+#include "proto/catalog/pair_tables.h"
 #include "tests/worker/trainer/lanes_fixture.h"
 #include "worker/trainer/lanes/lanes_engine.h"
+#include "worker/trainer/lanes/lanes_pass.h"
+#include "worker/trainer/lanes/runnable.h"
 
 namespace longreach::trainer {
 
@@ -287,6 +291,21 @@ TEST_F(LanesTest, LeavesTapesWhoseBiasesByPairDoNotFitIntoMemoryToLibtorch) {
   PackSettings by_distance = FullSettings({"log_kerple"}, "reverse_string");
   by_distance.training.lengths = by_distance.evaluation.lengths = {2048};
   EXPECT_EQ(WhyNotLanes(by_distance, {}), "");
+}
+
+// But for what rounds a layer's up to whole registers.
+TEST_F(LanesTest, HasAsLargeTablesByPairAsAPlanCounts) {
+  for (const auto& [task, length] : {std::pair("even_pairs", 1), std::pair("even_pairs", 80), std::pair("reverse_string", 61)}) {
+    const PackSettings settings = FullSettings({"fire"}, task);
+    const catalog::Task& entry = *catalog::FindTask(task);
+    const Encoder encoder(settings, entry.TokensRead(false), entry.output_vocabulary);
+    const Batch batch = TestBatch(settings, encoder.encoding().Use(), length);
+    const LanesPass pass(settings, encoder, *RunnableKernels(lanes::Operands::kFloat32).front(), batch, false);
+    const int tables = settings.model.layers * settings.model.heads;
+    const double counted = catalog::PairTables{.tables = static_cast<double>(tables), .tested = batch.tape}.BytesOfPack(1) / sizeof(float);
+    EXPECT_GE(static_cast<double>(pass.TablesSize()), counted) << task << " " << length;
+    EXPECT_LT(static_cast<double>(pass.TablesSize()), counted + tables * static_cast<double>(LanesPass::kRegister)) << task << " " << length;
+  }
 }
 
 TEST_F(LanesTest, MarksAMemberWhoseLossIsNotFiniteAndGoesOnWithTheOthers) {

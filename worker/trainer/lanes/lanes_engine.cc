@@ -7,10 +7,10 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/pair_tables.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update.h"
 #include "worker/trainer/lanes/floats.h"
-#include "worker/trainer/lanes/groups.h"
 #include "worker/trainer/lanes/lanes_pass.h"
 
 namespace longreach::trainer {
@@ -21,6 +21,9 @@ namespace {
 constexpr int64_t kUnitsAtATime = 128;
 // Members whose weights and tables are, in a test.
 constexpr int64_t kTestMembersAtATime = 16;
+
+// How many tables of so many floats are in memory at a time: at least one. Only those by pair come near.
+int64_t TablesAtATime(int64_t floats) { return floats == 0 ? catalog::kTableFloatsAtATime : std::max<int64_t>(1, catalog::kTableFloatsAtATime / floats); }
 
 // What a thread works in.
 struct Workspace {
@@ -59,7 +62,7 @@ class LanesEngine final : public StepEngine {
     }
     const LanesPass pass(settings_, encoder_, kernels_, batch, true);
     keep_.resize(static_cast<size_t>(pass.tiles() * pass.KeepSize()));
-    const int64_t per_group = SequencesPerGroup(batch.size), groups = Groups(batch.size);
+    const int64_t per_group = catalog::SequencesPerGroup(batch.size), groups = catalog::GroupsOf(batch.size);
     const std::vector<int64_t> live = Live(state);
     const int64_t units = std::min(kUnitsAtATime, TablesAtATime(OwnTablesSize(pass)));
     const int64_t at_a_time = std::max<int64_t>(1, units / groups);

@@ -3,32 +3,26 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
-#include "worker/trainer/lanes/groups.h"
+#include "proto/catalog/pair_tables.h"
 #include "worker/trainer/lanes/lanes_engine.h"
 #include "worker/trainer/model/encoder.h"
-#include "worker/trainer/tasks/registry.h"
+#include "worker/trainer/problems/kinds.h"
 
 namespace longreach::trainer {
 
 namespace {
 
-int64_t LongestTape(const std::string& task_name, const std::vector<int>& lengths) {
-  const tasks::Task& task = *tasks::FindTask(task_name);
+int64_t LongestTape(const PackSettings& settings, const std::vector<int>& lengths) {
   int64_t longest = 0;
-  for (const int length : lengths) {
-    const int input_length = task.InputLength(length);
-    longest = std::max<int64_t>(longest, input_length + task.OutputLength(input_length));
-  }
+  for (const int length : lengths) longest = std::max(longest, TapeOf(settings, length));
   return longest;
 }
 
-// The first tape that has more biases by pair than may be in memory: in training each group has a gradient of them. 0: there is none.
-int64_t TapeOfTooManyPairs(const PackSettings& settings) {
-  const PackSettings::Model& model = settings.model;
-  const int64_t trained = LongestTape(settings.task, settings.training.lengths), tested = LongestTape(settings.task, settings.evaluation.lengths);
-  const int64_t tables = int64_t{model.layers} * model.heads;
-  if (tables * trained * trained > kTableFloatsAtATime / Groups(settings.training.batch_size)) return trained;
-  return tables * tested * tested > kTableFloatsAtATime ? tested : 0;
+catalog::PairTables PairTablesOf(const PackSettings& settings) {
+  return {.tables = static_cast<double>(settings.model.layers) * settings.model.heads,
+          .trained = LongestTape(settings, settings.training.lengths),
+          .tested = LongestTape(settings, settings.evaluation.lengths),
+          .batch_size = settings.training.batch_size};
 }
 
 }  // namespace
@@ -46,7 +40,7 @@ std::string WhyNotLanes(const PackSettings& settings, const EngineOptions& optio
   if (model.mlp_dim % 8 != 0) return Text("model.mlp_dim ", model.mlp_dim, ", not a multiple of 8");
   if (model.layers > lanes::kMaxLayers) return Text("model.layers ", model.layers, ", more than ", lanes::kMaxLayers);
   if (encoder.encoding().NumbersOfPair() > 0) {
-    const int64_t tape = TapeOfTooManyPairs(settings);
+    const int64_t tape = PairTablesOf(settings).TapeBeyond();
     if (tape > 0) return Text("encoding ", settings.encoding, " on tapes of ", tape, " tokens: biases of all pairs would take more than 1 GiB");
   }
   return "";
