@@ -224,7 +224,7 @@ class LanesEngine final : public StepEngine {
     packed_size_ = (kernels_.packed_size(model_) + 15) / 16 * 16;
     packed_.AtLeast(count * packed_size_);
     const bool tables = pass.pass().bias_trained;
-    if (tables) tables_.resize(static_cast<size_t>(count * pass.TablesSize()));
+    if (tables) tables_.AtLeast(count * pass.TablesSize());
     const int64_t table_items = tables ? count * model_.layers : 0, places = encoder_.DropoutPlaces();
     pool_.Run(table_items + count * parts + (keep ? pass.tiles() * places : 0), [&](int64_t item) {
       if (item < table_items) {
@@ -451,7 +451,7 @@ class LanesEngine final : public StepEngine {
   Tensor gradients_;                          // [E, stride].
   int64_t packed_size_ = 0;
   Floats packed_;                // [members at a time][packed_size_].
-  std::vector<float> tables_;    // [members at a time][TablesSize()].
+  Floats tables_;                // [members at a time][TablesSize()].
   Floats unit_gradients_;        // [members at a time][groups][stride].
   Floats table_gradients_;       // [members at a time][groups][OwnTablesSize()].
   std::vector<uint16_t> keep_;   // [tiles][KeepSize()].
