@@ -177,22 +177,6 @@ std::string WhyNotOf(const PackFile& file, const NamedPart& part) {
   return whose == part.id ? "" : fmt::format("its member {} is of job {}", part.member, whose.substr(0, 8));
 }
 
-void CheckParts(const ArtifactFiles& files, const NamedFile& file, CheckReport& report) {
-  if (file.parts.empty()) return;
-  const std::optional<PackFile> pack = ReadPackFile(files.PathOf(file.sha256));
-  if (!pack) return;
-  for (const NamedPart& part : file.parts) {
-    const std::string why = WhyNotOf(*pack, part);
-    if (why.empty()) continue;
-    Add(fmt::format("{} {} of job {}: {}", Word(part.kind), file.sha256.substr(0, 8), part.id.substr(0, 8), why), Concern::kParts, report);
-    std::optional<int> member = pack->MemberOf(part.id);
-    NamedPart moved = part;
-    moved.member = member.value_or(part.member);
-    if (member && !WhyNotOf(*pack, moved).empty()) member.reset();
-    report.misplaced.push_back({.sha256 = file.sha256, .part = part, .member = member});
-  }
-}
-
 void FindUnnamed(const ArtifactFiles& files, std::set<std::string> known, std::vector<UnnamedFile>& unnamed) {
   const std::vector<std::string> marked = files.Unsettled();
   known.insert(marked.begin(), marked.end());
@@ -216,6 +200,22 @@ bool CheckReport::Has(Concern concern) const {
 std::string CheckReport::Told(const std::string& violation) const {
   const auto found = times.find(violation);
   return found == times.end() ? violation : fmt::format("{} ({} times)", violation, found->second);
+}
+
+void CheckParts(const ArtifactFiles& files, const NamedFile& file, CheckReport& report) {
+  if (file.parts.empty()) return;
+  const std::optional<PackFile> pack = ReadPackFile(files.PathOf(file.sha256));
+  if (!pack) return;
+  for (const NamedPart& part : file.parts) {
+    const std::string why = WhyNotOf(*pack, part);
+    if (why.empty()) continue;
+    Add(fmt::format("{} {} of job {}: {}", Word(part.kind), file.sha256.substr(0, 8), part.id.substr(0, 8), why), Concern::kParts, report);
+    std::optional<int> member = pack->MemberOf(part.id);
+    NamedPart moved = part;
+    moved.member = member.value_or(part.member);
+    if (member && !WhyNotOf(*pack, moved).empty()) member.reset();
+    report.misplaced.push_back({.sha256 = file.sha256, .part = part, .member = member});
+  }
 }
 
 void CutFilesShort(CheckReport& report) {

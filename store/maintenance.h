@@ -99,6 +99,8 @@ struct ExpectedFiles {
 // The two halves of Check(): files may take hours, and a snapshot that is open for so long has the store's log grow.
 absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop = {});
 absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool read_artifacts, const std::stop_token& stop, CheckReport& report);
+// Adds what a file says of its parts otherwise than the rows that name it. Reads no more than its header: of one that is not whole it means nothing. Its name is a hash.
+void CheckParts(const ArtifactFiles& files, const NamedFile& file, CheckReport& report);
 // Runs the ledger checks of schema/check.sql and SQLite's own, and looks whether each artifact's file is there with its size, and with
 // `read_artifacts` whether it still has its hash, whether our trainer's say that they are of the jobs whose rows name them, and which files nobody knows. Changes nothing. While a scheduler writes, a file that
 // comes in between is among these: what two checks find is so.
@@ -140,7 +142,7 @@ class MergeSource {
   // `artifacts` empty: where that store has them (FolderToRead(), artifacts_folder.h).
   // One that may not be written is read as it is at this moment (copy_to_read.h), whoever works on it and of whatever older version it is.
   // NOT_FOUND; FAILED_PRECONDITION: open in a scheduler, of another version (an older one: migrate it first), not one of ours;
-  // DATA_LOSS: not a database, or CheckRows finds violations in it.
+  // DATA_LOSS: not a database, or CheckRows finds violations in it, or a file there that is whole says that it is not of the job whose row names it.
   // Reading the rows of a large one takes minutes. A stop also ends what is done with it later.
   static absl::StatusOr<MergeSource> Open(const std::filesystem::path& file, const std::filesystem::path& artifacts = {},
                                           const std::stop_token& stop = {});
@@ -156,7 +158,7 @@ class MergeSource {
   absl::Status Check(sql::Connection& ours);
   // Copies the artifact files that `files` lacks and that are whole over there. Takes long; call it before Apply and not on the writer's thread. The pins keep
   // the files until rows name them; they are to be settled after the commit, or noted (NoteUnnamed) when nothing came of it, also when this
-  // fails.
+  // fails. DATA_LOSS: a file that is missing there and is here says that it is not of the job whose row over there names it.
   absl::Status CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins, const TellMerge& tell = {});
   // Takes over jobs, results, attempts (under new numbers), sweeps, workers, data sets and artifacts. A job that both have keeps the
   // result it has; one that is unfinished here and finished there gets that result; one that is unfinished in both goes on from the

@@ -55,6 +55,29 @@ absl::Status HeldElsewhere(const absl::Status& refused, const std::filesystem::p
   return held;
 }
 
+// Files that say otherwise than their rows whose parts they are.
+struct Misplaced {
+  std::string first{};
+  size_t rows = 0;
+
+  void Look(const ArtifactFiles& files, const NamedFile& file, const std::stop_token& stop) {
+    CheckReport parts;
+    CheckParts(files, file, parts);
+    // A damaged one may say anything, and does not come.
+    if (parts.violations.empty() || !files.Verify(file.sha256, stop).ok()) return;
+    if (rows == 0) first = fmt::format("{} (the file '{}')", parts.Told(parts.violations.front()), files.PathOf(file.sha256).string());
+    rows += parts.violations.size();
+  }
+
+  // Here it would take the place of a checkpoint that can be gone on from, and `job` would say of another one's weights that they are this job's.
+  absl::Status Refusal(const std::filesystem::path& store) const {
+    if (rows == 0) return absl::OkStatus();
+    return absl::DataLossError(fmt::format("'{0}' is not sound, nothing was merged: {1}{2}; 'longreach store check --repair --store {3}' takes from such files whose parts they are. If it leaves some, "
+                                           "merge a copy that 'longreach store backup FILE --store {3}' writes, which has all results but no files",
+                                           store.string(), first, rows > 1 ? fmt::format(" (and {} more)", rows - 1) : "", ShellWord(store.string())));
+  }
+};
+
 }  // namespace
 
 struct MergeSource::Impl {
@@ -64,6 +87,7 @@ struct MergeSource::Impl {
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<ArtifactFiles> files;
   std::unique_ptr<sql::Connection> db;
+  std::vector<NamedFile> named;   // By its rows, in the order of hashes.
   std::set<std::string> lacking;  // Hashes of files that CopyFiles() did not find whole.
   std::stop_token stop;
   std::unique_ptr<sql::StopQueries> stopping;
@@ -135,16 +159,23 @@ absl::Status MergeSource::Read(const std::stop_token& stop) {
   const std::string file = impl_->file.string();
   impl_->stopping.reset();  // The check stops its connection itself.
   // Results do not hang on files: which of these are whole CopyFiles() finds out.
-  ExpectedFiles expected;
+  ExpectedFiles expected{.with_parts = true};
   const absl::StatusOr<CheckReport> read = CheckRows(*impl_->db, expected, stop);
   if (absl::IsDataLoss(read.status())) return absl::DataLossError(fmt::format("'{}': nothing was merged: {}", file, std::string(read.status().message())));
   ASSIGN_OR_RETURN(const CheckReport report, read);
   if (!report.violations.empty()) {
     return absl::DataLossError(fmt::format("'{0}' is not sound, nothing was merged: {1}{2}; merge a copy of it from before, or run again here what it has\n"
                                            "'longreach store check --store {3}' says what is at stake",
-                                           file, report.violations[0], report.violations.size() > 1 ? fmt::format(" (and {} more)", report.violations.size() - 1) : "",
+                                           file, report.Told(report.violations[0]), report.violations.size() > 1 ? fmt::format(" (and {} more)", report.violations.size() - 1) : "",
                                            ShellWord(file)));
   }
+  Misplaced misplaced;  // Before hours of copying.
+  for (const NamedFile& named : expected.named) {
+    if (stop.stop_requested()) return sql::Stopped();
+    if (IsSha256(named.sha256)) misplaced.Look(*impl_->files, named, stop);
+  }
+  RETURN_IF_ERROR(misplaced.Refusal(impl_->file));
+  impl_->named = std::move(expected.named);
   impl_->is_read = true;
   return absl::OkStatus();
 }
@@ -160,24 +191,26 @@ absl::Status MergeSource::Check(sql::Connection& ours) { return CheckMerge(*impl
 absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins, const TellMerge& tell) {
   ASSIGN_OR_RETURN(const double all, impl_->db->One<double>("SELECT total(bytes) FROM (SELECT DISTINCT sha256, bytes FROM artifacts)"));
   double done = 0;
+  Misplaced misplaced;  // Also of files that are missing there and are here.
   const auto tell_of = [&](double of_file) {
     if (tell) tell({.part = MergeStep::Part::kFiles, .done = done + of_file, .of = all});
   };
-  ASSIGN_OR_RETURN(sql::Rows rows, impl_->db->Query("SELECT DISTINCT sha256, bytes FROM artifacts ORDER BY sha256"));
-  while (rows.Next()) {
+  for (const NamedFile& file : impl_->named) {
     if (impl_->stop.stop_requested()) return sql::Stopped();
-    const auto hash = rows.Get<std::string>(0);
+    const std::string& hash = file.sha256;
     if (!IsSha256(hash)) return absl::DataLossError(fmt::format("an artifact over there has the hash '{}', which is none; nothing was merged", hash));
-    const auto bytes = rows.Get<int64_t>(1);
-    const absl::Status copied = CopyFile(*impl_->files, files, hash, bytes, impl_->stop, pins, tell_of);
-    done += static_cast<double>(bytes);
+    const absl::Status copied = CopyFile(*impl_->files, files, hash, file.bytes, impl_->stop, pins, tell_of);
+    done += static_cast<double>(file.bytes);
     tell_of(0);
-    if (copied.ok()) continue;
+    if (copied.ok()) {
+      misplaced.Look(files, file, impl_->stop);
+      continue;
+    }
     const bool is_away = absl::IsUnavailable(copied) && !impl_->files->IsThere();  // The whole folder.
     if (!absl::IsNotFound(copied) && !absl::IsDataLoss(copied) && !is_away) return copied;
     impl_->lacking.insert(hash);
   }
-  return rows.status();
+  return misplaced.Refusal(impl_->file);
 }
 
 absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx, const TellMerge& tell) {
