@@ -131,6 +131,7 @@ class ArtifactFiles {
   bool HasAny() const { return !List().empty(); }
   // Of those that are unsettled, in any order.
   std::vector<std::string> Unsettled() const;
+  bool IsUnsettled(std::string_view sha256) const;
   // Whether pins of unsettled files have gone since this was asked last: there may be something for RemoveUnsettledFiles (store.h).
   bool LeftUnsettled() { return left_unsettled_.exchange(false); }
   // It is known whose the file is, or it is gone.
@@ -160,7 +161,6 @@ class ArtifactFiles {
   // After this error of a call it is worth a second try.
   bool MadeSpace(int error) const;
   std::filesystem::path MarkOf(std::string_view sha256) const;
-  bool IsUnsettled(std::string_view sha256) const;
   absl::Status Mark(std::string_view sha256);
   // After it a power loss does not take the file's name any more.
   absl::Status SyncName(std::string_view sha256);

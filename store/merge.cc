@@ -24,8 +24,8 @@ constexpr size_t kMaxDifferences = 1000;
 
 class Merge {
  public:
-  Merge(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking, const TellMerge& tell)
-      : theirs_(theirs), ours_(ours), lacking_(lacking), tell_(tell) {}
+  Merge(sql::Connection& theirs, sql::Transaction& ours, const FilesOfMerge& files, const TellMerge& tell)
+      : theirs_(theirs), ours_(ours), files_(files), tell_(tell) {}
 
   absl::StatusOr<MergeReport> Run() {
     RETURN_IF_ERROR(Workers());
@@ -68,7 +68,7 @@ class Merge {
 
   sql::Connection& theirs_;
   sql::Transaction& ours_;
-  const std::set<std::string>& lacking_;
+  const FilesOfMerge& files_;
   const TellMerge& tell_;
   MergeReport report_;
   size_t differing_ = 0;
@@ -277,7 +277,7 @@ absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoin
   for (ArtifactRow& artifact : artifacts) {
     if (checkpoints_only && artifact.kind != ArtifactKind::kCheckpoint) continue;
     if (artifact.kind == ArtifactKind::kCheckpoint && !other.empty()) continue;
-    if (artifact.kind == ArtifactKind::kCheckpoint && lacking_.contains(artifact.sha256)) continue;  // One of ours may be whole.
+    if (artifact.kind == ArtifactKind::kCheckpoint && files_.lacking.contains(artifact.sha256)) continue;  // One of ours may be whole.
     const auto attempt = attempts_.find(artifact.attempt);
     if (attempt == attempts_.end()) return absl::DataLossError(fmt::format("an artifact of job {} has no attempt", job.id));
     artifact.job = own;
@@ -447,18 +447,15 @@ absl::Status Merge::SettleWaitingJobs() {
 
 // Files were copied before it was known which of them rows would name.
 absl::Status Merge::ForgetNeedlessFiles() {
-  ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT DISTINCT sha256 FROM artifacts ORDER BY sha256"));
-  while (rows.Next()) {
-    RETURN_IF_ERROR(NoteUnnamed(ours_, rows.Get<std::string>(0)));
-  }
-  return rows.status();
+  for (const std::string& hash : files_.unsettled) RETURN_IF_ERROR(NoteUnnamed(ours_, hash));
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking, const TellMerge& tell) {
+absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, const FilesOfMerge& files, const TellMerge& tell) {
   RETURN_IF_ERROR(CheckMerge(theirs, ours));
-  return Merge(theirs, ours, lacking, tell).Run();
+  return Merge(theirs, ours, files, tell).Run();
 }
 
 }  // namespace longreach::store

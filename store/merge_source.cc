@@ -88,7 +88,7 @@ struct MergeSource::Impl {
   std::unique_ptr<ArtifactFiles> files;
   std::unique_ptr<sql::Connection> db;
   std::vector<NamedFile> named;   // By its rows, in the order of hashes.
-  std::set<std::string> lacking;  // Hashes of files that CopyFiles() did not find whole.
+  FilesOfMerge files_of_merge;    // What CopyFiles() has made of them.
   std::stop_token stop;
   std::unique_ptr<sql::StopQueries> stopping;
 };
@@ -204,19 +204,20 @@ absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins
     tell_of(0);
     if (copied.ok()) {
       misplaced.Look(files, file, impl_->stop);
+      if (pins.back().is_new() || files.IsUnsettled(hash)) impl_->files_of_merge.unsettled.insert(hash);
       continue;
     }
     const bool is_away = absl::IsUnavailable(copied) && !impl_->files->IsThere();  // The whole folder.
     if (!absl::IsNotFound(copied) && !absl::IsDataLoss(copied) && !is_away) return copied;
-    impl_->lacking.insert(hash);
+    impl_->files_of_merge.lacking.insert(hash);
   }
   return misplaced.Refusal(impl_->file);
 }
 
 absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx, const TellMerge& tell) {
   if (impl_->stop.stop_requested()) return sql::Stopped();
-  ASSIGN_OR_RETURN(MergeReport report, MergeRows(*impl_->db, tx, impl_->lacking, tell));
-  report.lacking = static_cast<int>(impl_->lacking.size());
+  ASSIGN_OR_RETURN(MergeReport report, MergeRows(*impl_->db, tx, impl_->files_of_merge, tell));
+  report.lacking = static_cast<int>(impl_->files_of_merge.lacking.size());
   return report;
 }
 

@@ -1,4 +1,4 @@
-// Files of another store that is taken over: whose they say that they are.
+// Files of another store that is taken over: whose they say that they are, and whose they were before.
 #include "tests/store/merge_fixture.h"
 
 namespace longreach::store {
@@ -126,6 +126,48 @@ TEST_F(MergedFilesTest, ARefusalSaysHowOftenAsTheCheckDoes) {
   const absl::Status refused = Merge().status();
 
   EXPECT_THAT(std::string(refused.message()), HasSubstr("nothing was merged: CHECK constraint failed in jobs (2 times)"));
+}
+
+// A copy was put in the store's place, with its folder (docs/OPERATIONS.md, Restore). What was trained after it is taken over.
+TEST_F(MergedFilesTest, WhatTheOtherStoreNamesAloneStaysInAFolderThatBothHave) {
+  theirs_.reset();
+  const auto open = [&](const std::string& name) {
+    EXPECT_OK(Store::Open((folder_ / name).string(), {.artifacts = folder_ / "big"}).status());
+    return std::make_unique<TestStore>(folder_ / name);
+  };
+  const auto train = [](TestStore& test, const std::string& weights, int64_t at) {
+    const int64_t attempt = test.Start("w2", {1}, at);
+    test.AddFile(1, "weights", 100, attempt, weights);
+    test.Succeed(attempt, 0.75, at + 5);
+  };
+  theirs_ = open("theirs.db");
+  theirs_->AddSweep("one", pack_);
+  theirs_.reset();
+  std::filesystem::copy(folder_ / "theirs.db", folder_ / "restored.db");
+  theirs_ = std::make_unique<TestStore>(folder_ / "theirs.db");
+  train(*theirs_, "the weights there", 10);
+  theirs_.reset();
+  std::filesystem::rename(folder_ / "theirs.db", folder_ / "away.db");
+  const std::unique_ptr<TestStore> restored = open("restored.db");
+  std::filesystem::rename(folder_ / "away.db", folder_ / "theirs.db");
+  train(*restored, "the weights here", 50);
+
+  std::vector<Pin> pins;
+  {
+    ASSERT_OK_AND_ASSIGN(MergeSource source, MergeSource::Open(folder_ / "theirs.db"));
+    ASSERT_OK(source.CopyFiles(restored->store->artifacts(), pins));
+    ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(restored->db()));
+    ASSERT_OK_AND_ASSIGN(const MergeReport report, source.Apply(tx));
+    ASSERT_OK(tx.Commit());
+    EXPECT_EQ(report.results_in_both, 1);
+    EXPECT_EQ(report.lacking, 0);
+  }
+  pins.clear();
+  ASSERT_OK(RemoveUnusedFiles(restored->db(), restored->store->artifacts(), 10).status());
+
+  for (const char* weights : {"the weights there", "the weights here"}) {
+    EXPECT_TRUE(std::filesystem::exists(restored->store->artifacts().PathOf(Sha256Of(weights)))) << weights;
+  }
 }
 
 }  // namespace
