@@ -158,6 +158,20 @@ WHERE substr(j.spec, 1, 16) = 'longreach-job/1' || char(10)
     OR (instr(j.spec, char(10) || 'revisions.model=' || r.model_revision || char(10)) = 0 AND (r.model_revision <> 1 OR instr(j.spec, char(10) || 'revisions.model=') > 0)))
 ORDER BY j.num;
 
+-- check of results: a job asks for the data sets that its specification names. Its lease has the bytes of these alone: of others it would be trained on whatever a worker
+-- has under the name. Which corpus is meant by one that is left out there its kind knows.
+SELECT 'job ' || substr(id, 1, 8) || ' asks for the data sets ''' || data || ''', and its specification says otherwise'
+FROM (SELECT num, id, data, substr(corpus, 1, instr(corpus, char(10)) - 1) AS corpus,
+             ifnull(' ' || substr(model, 1, instr(model, char(10)) - 1) || ifnull(' ' || substr(longbench, 1, instr(longbench, char(10)) - 1), ''), '')
+               || ifnull(' +' || replace(substr(mixture, 1, instr(mixture, char(10)) - 1), ',', ' +'), '') AS others
+      FROM (SELECT j.num, j.id, r.data, substr(j.spec, nullif(instr(j.spec, char(10) || 'data='), 0) + 6) AS corpus,
+                   substr(j.spec, nullif(instr(j.spec, char(10) || 'model.folder='), 0) + 14) AS model,
+                   substr(j.spec, nullif(instr(j.spec, char(10) || 'evaluation.longbench='), 0) + 22) AS longbench,
+                   substr(j.spec, nullif(instr(j.spec, char(10) || 'training.mixture='), 0) + 18) AS mixture
+            FROM jobs AS j JOIN requirements AS r ON r.num = j.requirement WHERE substr(j.spec, 1, 16) = 'longreach-job/1' || char(10)))
+WHERE iif(corpus IS NULL, substr(data, length(data) - length(others) + 1) <> others OR instr(substr(data, 1, length(data) - length(others)), ' ') > 0, data <> corpus || others)
+ORDER BY num;
+
 -- check: the members of a sweep are numbered without gaps
 SELECT 'sweep ' || substr(s.id, 1, 8) || ' has ' || count(*) || ' ' || sj.role || 's, numbered ' || min(sj.position) || ' to '
        || max(sj.position)

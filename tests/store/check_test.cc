@@ -176,6 +176,34 @@ TEST_F(CheckTest, InputsAreThoseThatSpecificationsName) {
   EXPECT_THAT(test_.Violations(), Contains("job " + tuned.id.substr(0, 8) + " has 0 inputs, and its specification names 1"));
 }
 
+// A lease without the hash of its corpus lets a worker train on whatever it has under the name.
+TEST_F(CheckTest, DataSetsAreThoseThatSpecificationsName) {
+  // Fields of a specification, and what their job asks for.
+  const std::vector<std::pair<std::string, std::string>> sound = {
+      {"", "enwik8"},  // Its kind's own.
+      {"data=pg19\n", "pg19"},
+      {"data=pg19\nmodel.folder=tinyllama\n", "pg19 tinyllama"},
+      {"model.folder=tinyllama\n", "tokens tinyllama"},
+      {"data=pg19\nevaluation.longbench=bench\nmodel.folder=tinyllama\ntraining.mixture=code,prose\n", "pg19 tinyllama bench +code +prose"},
+  };
+  std::vector<NewJob> jobs;
+  for (const auto& [fields, data] : sound) {
+    NewJob& job = jobs.emplace_back(MakeJob("task " + std::to_string(jobs.size()), "rope", false, 0.001, 0));
+    job.spec += fields;
+    job.id = Sha256Of(job.spec);
+    job.requirement.data = data;
+  }
+  const std::vector<int64_t> nums = test_.AddSweep("three", jobs);
+  ASSERT_THAT(test_.Violations(), IsEmpty());
+
+  for (const auto& [job, data] : std::vector<std::pair<size_t, std::string>>{
+           {0, "enwik8 tinyllama"}, {1, ""}, {1, "enwik8"}, {1, "pg19 +code"}, {2, "pg19"}, {3, "tokens"}, {3, "tokens other"}, {4, "pg19 tinyllama bench +code"}}) {
+    ASSERT_OK(test_.db().Run("UPDATE requirements SET data = ? WHERE num = (SELECT requirement FROM jobs WHERE num = ?)", data, nums[job]));
+    EXPECT_THAT(test_.Violations(), ElementsAre("job " + jobs[job].id.substr(0, 8) + " asks for the data sets '" + data + "', and its specification says otherwise"));
+    ASSERT_OK(test_.db().Run("UPDATE requirements SET data = ? WHERE num = (SELECT requirement FROM jobs WHERE num = ?)", sound[job].second, nums[job]));
+  }
+}
+
 TEST_F(CheckTest, ScoresThatAreTheMeansOfTheirPartsAreNoViolation) {
   ASSERT_OK(test_.db().Execute(
       "INSERT INTO measurements VALUES (1, 'loss', 0, '', 0.20000000000000004), (1, 'loss', 41, '', 0.1), (1, 'loss', 42, '', 0.2), (1, 'loss', 500, '', 0.3), "
