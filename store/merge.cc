@@ -254,6 +254,8 @@ absl::Status Merge::CopyResult(const JobRow& job, int64_t own) {
                                        "losses = ?, failure = '' WHERE num = ? AND state NOT IN ('leased', 'succeeded')",
                                        attempt->second, job.diverged, job.diverged_at, job.failures, job.losses, own),
                              fmt::format("job {} cannot take a result", job.id)));
+  // One that has ended well in both may have lost the job here before it did, where one of the two is a copy of the other.
+  RETURN_IF_ERROR(ours_.Run("UPDATE attempt_jobs SET dropped = 0 WHERE attempt = ? AND job = ? AND dropped = 1", attempt->second, own).status());
   ASSIGN_OR_RETURN(std::vector<Measurement> measurements, MeasurementsOf(theirs_, job.num, false));
   for (const Measurement& m : measurements) {
     RETURN_IF_ERROR(ours_.Run("INSERT INTO measurements(job, metric, length, slice, value) VALUES (?, ?, ?, ?, ?)", own, m.metric,

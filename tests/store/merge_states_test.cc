@@ -322,6 +322,32 @@ TEST_F(MergeTest, QuartersOfDifferentHalvesThatHaveBegunAsOnePackOverThereStayAp
   EXPECT_EQ(quarters.size(), 4u);
 }
 
+// The worker has handed its results in twice: no answer came before the store was put back from a copy, in which one of the jobs was cancelled meanwhile.
+TEST_F(MergeTest, AResultOfAnAttemptThatHadLostTheJobHereIsThatAttempts) {
+  const std::vector<NewJob> jobs = MakePack(2);
+  const int64_t attempt = theirs_->Start("w2", theirs_->AddSweep("one", jobs));
+  ASSERT_OK(Merge());
+  // As it is in a copy of the file, whose scheduler has found it running.
+  ASSERT_OK(ours_.db().Execute("UPDATE attempts SET outcome = NULL, ended_at = NULL, detail = ''; UPDATE jobs SET state = 'leased', attempt = 1"));
+  const int64_t lost = OurJob(jobs[1]).num;
+  ASSERT_OK(ours_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(DropMember(tx, 1, lost));
+    return tx.Run("UPDATE jobs SET state = 'queued', attempt = NULL WHERE num = ?", lost).status();
+  }));
+  ours_.Succeed(1, 0.75);
+  ASSERT_THAT(ours_.Violations(), IsEmpty());
+  theirs_ = std::make_unique<TestStore>(folder_ / "theirs.db");
+  theirs_->Succeed(attempt, 0.75);
+
+  ASSERT_OK_AND_ASSIGN(const MergeReport report, Merge());
+
+  EXPECT_EQ(report.results_in_both, 1);
+  EXPECT_EQ(report.results_added, 1);
+  for (const NewJob& job : jobs) EXPECT_EQ(OurJob(job).attempt, 1);
+  EXPECT_EQ(*ours_.db().One<int64_t>("SELECT count(*) FROM attempts"), 1);
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+}
+
 TEST_F(MergeTest, WhatIsNoHashIsRefused) {
   theirs_->AddSweep("one", MakePack(1));
   const int64_t attempt = theirs_->Start("w2", {1});
