@@ -426,7 +426,8 @@ absl::StatusOr<ArtifactReader> ArtifactReader::Open(const ArtifactFiles& files, 
     return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256 (64 lower-case hexadecimal digits)", sha256));
   }
   const std::filesystem::path file = files.PathOf(sha256);
-  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe without a writer would be waited for.
+  const int fd = open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) {
     const int error = errno;
     if (error == ENOENT && !files.IsThere()) {

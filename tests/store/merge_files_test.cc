@@ -1,4 +1,6 @@
 // Files of another store that is taken over: whose they say that they are, and whose they were before.
+#include <sys/stat.h>
+
 #include "tests/store/merge_fixture.h"
 
 namespace longreach::store {
@@ -97,6 +99,17 @@ TEST_F(MergedFilesTest, WhatADamagedFileSaysOfItselfKeepsNoResultBack) {
   std::string damaged = weights_;
   damaged.back() = 'x';
   WriteFile(FileThere(), damaged);
+
+  ASSERT_OK_AND_ASSIGN(const MergeReport report, Merge());
+
+  EXPECT_EQ(report.results_added, 2);
+  EXPECT_EQ(report.lacking, 1);
+}
+
+TEST_F(MergedFilesTest, APipeInAFilesPlaceIsNotWaitedFor) {
+  TrainThere();
+  std::filesystem::remove(FileThere());
+  ASSERT_EQ(mkfifo(FileThere().c_str(), 0600), 0);
 
   ASSERT_OK_AND_ASSIGN(const MergeReport report, Merge());
 
