@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<v1::Measurement>> ReadValues(Connection& connection, 
 }
 
 // Its own, a model's, those of tests and of a mixture.
-std::set<std::string> DataSetsOf(const v1::JobSpec& spec) {
+std::set<std::string> DataSetsOfJob(const v1::JobSpec& spec) {
   std::set<std::string> names = {spec.data().empty() ? spec.task() : spec.data(), spec.model().folder(), spec.evaluation().longbench()};
   names.insert(spec.training().mixture().begin(), spec.training().mixture().end());
   return names;
@@ -116,7 +116,7 @@ absl::StatusOr<JobRecord> ReadRecord(Connection& connection, const std::string& 
 
 JobRecord RecordOf(v1::GetJobResponse job, std::vector<v1::Measurement> measurements, std::vector<v1::Measurement> losses, const v1::ListDataSetsResponse& sets) {
   JobRecord record{.job = std::move(job), .measurements = std::move(measurements), .losses = std::move(losses)};
-  const std::set<std::string> read = DataSetsOf(record.job.spec());
+  const std::set<std::string> read = DataSetsOfJob(record.job.spec());
   for (const v1::DataSet& one : sets.data_sets()) {
     if (read.contains(one.name())) record.data_sets.emplace(one.name(), one.sha256());
   }
