@@ -36,7 +36,7 @@ std::vector<std::string> Offered(const std::vector<std::string>& words,
 }
 
 TEST(CompletionTest, OffersCommandsButNotHiddenOnes) {
-  EXPECT_THAT(Offered({"re"}), ElementsAre("results", "resume", "retry"));
+  EXPECT_THAT(Offered({"re"}), ElementsAre("reach", "results", "resume", "retry"));
   EXPECT_THAT(Offered({""}), Contains("run"));
   EXPECT_THAT(Offered({"__"}), IsEmpty());
 }
