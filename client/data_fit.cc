@@ -101,13 +101,6 @@ v1::JobSpec NeedOf(const v1::SweepSpec& sweep, const std::string& task, const st
   return job;
 }
 
-std::vector<std::string> DataSetsOfNeed(const v1::JobSpec& job) {
-  std::vector<std::string> names = {job.model().folder(), job.data(), job.evaluation().longbench()};
-  names.insert(names.end(), job.training().mixture().begin(), job.training().mixture().end());
-  std::erase(names, "");
-  return names;
-}
-
 std::string JsonOfNeed(const v1::JobSpec& job) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
@@ -154,7 +147,7 @@ class Needs {
  private:
   void AddOne(DataNeed need) {
     const auto is_read = [this](const std::string& name) { return read_.contains(name); };
-    const std::vector<std::string> names = DataSetsOfNeed(need.job);
+    const std::vector<std::string> names = DataSetsOf(need.job);
     if (names.empty() || !std::ranges::all_of(names, is_read)) return;
     if (known_.insert(need.job.SerializeAsString()).second) all_.push_back(std::move(need));
   }
@@ -175,13 +168,20 @@ std::vector<DataNeed> DataNeedsOf(const v1::SweepSpec& sweep, const v1::Plan& pl
   return needs.all();
 }
 
+std::vector<std::string> DataSetsOf(const v1::JobSpec& job) {
+  std::vector<std::string> names = {job.model().folder(), job.data(), job.evaluation().longbench()};
+  names.insert(names.end(), job.training().mixture().begin(), job.training().mixture().end());
+  std::erase(names, "");
+  return names;
+}
+
 std::map<std::string, std::string> DataSetsOf(const v1::SweepSpec& sweep, const v1::Plan& plan) {
   std::map<std::string, std::string> sets;
   for (const std::string& name : plan.data_sets()) sets.emplace(name, "");
   for (const DataNeed& need : DataNeedsOf(sweep, plan)) {
     const v1::JobSpec& job = need.job;
     const std::string corpus = job.experiment() == "images" ? "images" : job.task() == "tokens" ? "tokens" : "text";
-    for (const std::string& name : DataSetsOfNeed(job)) {
+    for (const std::string& name : DataSetsOf(job)) {
       sets[name] = name == job.model().folder() ? "model" : name == job.evaluation().longbench() ? "longbench" : corpus;
     }
   }

@@ -25,6 +25,9 @@ struct DataNeed {
 // scheduler takes.
 std::vector<DataNeed> DataNeedsOf(const v1::SweepSpec& sweep, const v1::Plan& plan);
 
+// The data sets that a job's specification names: its own, a model's, those of tests and of a mixture.
+std::vector<std::string> DataSetsOf(const v1::JobSpec& job);
+
 // The data sets that `plan` says that open jobs read, and of which kind the sweep wants each, as 'longreach data import' takes it; empty: that is not known.
 std::map<std::string, std::string> DataSetsOf(const v1::SweepSpec& sweep, const v1::Plan& plan);
 

@@ -131,7 +131,7 @@ class ReachCommand final : public Command {
       return UsageError(fmt::format("of {} there is no usual bound", name),
                         fmt::format("say what it must be: {}", better == catalog::Better::kLower ? "--at-most VALUE" : better == catalog::Better::kHigher ? "--at-least VALUE" : "--at-least VALUE or --at-most VALUE"));
     }
-    const double asked = at_most_.value_or(at_least_.value_or(kUsualPercent));
+    const double asked = AskedBound();
     // A share in place of it would be a bound that nothing falls short of.
     if (percent && !(asked > 1 && asked <= 100)) {
       return UsageError(fmt::format("--at-least {}: {} is in percent, and a bound above 1 and at most 100", ShortestNumber(asked), name),
@@ -141,11 +141,13 @@ class ReachCommand final : public Command {
     return Bound{.value = asked / factor, .at_least = !at_most_.has_value()};
   }
 
+  // In the metric's unit.
+  double AskedBound() const { return at_most_.value_or(at_least_.value_or(kUsualPercent)); }
+
   // "at least 90 %".
   std::string InWords(const Bound& bound) const {
     const catalog::Metric* const known = catalog::FindMetric(metric_);
-    const double asked = at_most_.value_or(at_least_.value_or(kUsualPercent));
-    return fmt::format("at {} {}{}{}", bound.at_least ? "least" : "most", ShortestNumber(asked), known == nullptr || known->unit.empty() ? "" : " ", known == nullptr ? "" : known->unit);
+    return fmt::format("at {} {}{}{}", bound.at_least ? "least" : "most", ShortestNumber(AskedBound()), known == nullptr || known->unit.empty() ? "" : " ", known == nullptr ? "" : known->unit);
   }
 
   absl::StatusOr<std::vector<TestedJob>> Read(Connection& connection, const v1::Sweep& sweep, const Bound& bound) const {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "client/commands/measurement_pages.h"
+#include "client/data_fit.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
 #include "proto/types/artifact_kind.h"
@@ -79,13 +80,6 @@ absl::StatusOr<std::vector<v1::Measurement>> ReadValues(Connection& connection, 
   return values;
 }
 
-// Its own, a model's, those of tests and of a mixture.
-std::set<std::string> DataSetsOfJob(const v1::JobSpec& spec) {
-  std::set<std::string> names = {spec.data().empty() ? spec.task() : spec.data(), spec.model().folder(), spec.evaluation().longbench()};
-  names.insert(spec.training().mixture().begin(), spec.training().mixture().end());
-  return names;
-}
-
 // Of a processor's name its instruction set follows; a GPU's stands alone (worker/trainer/train.h).
 bool IsGpu(const std::string& device) { return device.find(", ") == device.npos; }
 
@@ -116,9 +110,10 @@ absl::StatusOr<JobRecord> ReadRecord(Connection& connection, const std::string& 
 
 JobRecord RecordOf(v1::GetJobResponse job, std::vector<v1::Measurement> measurements, std::vector<v1::Measurement> losses, const v1::ListDataSetsResponse& sets) {
   JobRecord record{.job = std::move(job), .measurements = std::move(measurements), .losses = std::move(losses)};
-  const std::set<std::string> read = DataSetsOfJob(record.job.spec());
+  std::vector<std::string> read = DataSetsOf(record.job.spec());
+  if (record.job.spec().data().empty()) read.push_back(record.job.spec().task());  // Then its data have the task's name.
   for (const v1::DataSet& one : sets.data_sets()) {
-    if (read.contains(one.name())) record.data_sets.emplace(one.name(), one.sha256());
+    if (std::ranges::find(read, one.name()) != read.end()) record.data_sets.emplace(one.name(), one.sha256());
   }
   return record;
 }

@@ -14,6 +14,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/limits.h"
+#include "proto/catalog/longest_tape.h"
 #include "proto/catalog/usual_lengths.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/rate_schedule.h"
@@ -70,13 +71,6 @@ double ForwardFlops(const v1::Model& model, const catalog::Task& task, int lengt
                            2 * d * task.output_vocabulary;
   const double pairs = model.causal() ? tape * tape / 2 : tape * tape;
   return tape * per_token + 4.0 * model.layers() * d * pairs;
-}
-
-template <typename Lengths>
-int64_t LongestTape(const catalog::Task& task, const Lengths& lengths) {
-  int64_t longest = 0;
-  for (const int length : lengths) longest = std::max(longest, task.Tape(length));
-  return longest;
 }
 
 // Blocks have as many norms either way; with "pre" there is one more behind the last.
@@ -179,12 +173,12 @@ class AlgorithmicKind final : public Kind {
     }
     const double d = model.embedding_dim();
     const double others = d * (task->TokensRead(model.causal()) + 1) + FinalNormParameters(model) + (d + 1) * task->output_vocabulary;
-    const int64_t trained = LongestTape(*task, job.training().lengths());
+    const int64_t trained = catalog::LongestTape(*task, job.training().lengths());
     SetSizes(job, BlockParameters(model) + others, trained, cost);
     if (job.encoding() == "fire") {
       cost.pair_tables = {.tables = static_cast<double>(model.layers()) * model.heads(),
                           .trained = trained,
-                          .tested = LongestTape(*task, job.evaluation().lengths()),
+                          .tested = catalog::LongestTape(*task, job.evaluation().lengths()),
                           .batch_size = job.training().batch_size()};
     }
     return cost;

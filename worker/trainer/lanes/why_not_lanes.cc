@@ -1,27 +1,19 @@
 // Which settings the kernels can train.
-#include <algorithm>
-
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/longest_tape.h"
 #include "proto/catalog/pair_tables.h"
 #include "worker/trainer/lanes/lanes_engine.h"
 #include "worker/trainer/model/encoder.h"
-#include "worker/trainer/problems/kinds.h"
 
 namespace longreach::trainer {
 
 namespace {
 
-int64_t LongestTape(const PackSettings& settings, const std::vector<int>& lengths) {
-  int64_t longest = 0;
-  for (const int length : lengths) longest = std::max(longest, TapeOf(settings, length));
-  return longest;
-}
-
-catalog::PairTables PairTablesOf(const PackSettings& settings) {
+catalog::PairTables PairTablesOf(const PackSettings& settings, const catalog::Task& task) {
   return {.tables = static_cast<double>(settings.model.layers) * settings.model.heads,
-          .trained = LongestTape(settings, settings.training.lengths),
-          .tested = LongestTape(settings, settings.evaluation.lengths),
+          .trained = catalog::LongestTape(task, settings.training.lengths),
+          .tested = catalog::LongestTape(task, settings.evaluation.lengths),
           .batch_size = settings.training.batch_size};
 }
 
@@ -40,7 +32,7 @@ std::string WhyNotLanes(const PackSettings& settings, const EngineOptions& optio
   if (model.mlp_dim % 8 != 0) return Text("model.mlp_dim ", model.mlp_dim, ", not a multiple of 8");
   if (model.layers > lanes::kMaxLayers) return Text("model.layers ", model.layers, ", more than ", lanes::kMaxLayers);
   if (encoder.encoding().NumbersOfPair() > 0) {
-    const int64_t tape = PairTablesOf(settings).TapeBeyond();
+    const int64_t tape = PairTablesOf(settings, task).TapeBeyond();
     if (tape > 0) return Text("encoding ", settings.encoding, " on tapes of ", tape, " tokens: biases of all pairs would take more than 1 GiB");
   }
   return "";
