@@ -29,14 +29,13 @@ namespace longreach::client {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 // How often a run without running jobs asks its workers why.
-constexpr seconds kAskWorkersEvery{2};
+constexpr std::chrono::seconds kAskWorkersEvery{2};
 // A worker that is ready says so; one whose predecessor has just been killed waits for its folder.
-constexpr seconds kReadyPatience{60};
+constexpr std::chrono::seconds kReadyPatience{60};
 // Behind this it is said that a run waits for its worker: nothing else is until then.
-constexpr seconds kSilentPatience{5};
+constexpr std::chrono::seconds kSilentPatience{5};
 // What a worker of our own still cannot do at the fourth question, seconds apart, it never will; but it sees data that have just been made within 10 s.
 constexpr int kStuckAtLast = 4, kStuckForDataAtLast = 7;
 
@@ -279,7 +278,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
         view.Finish();
         // The stream breaks a moment before the process is gone; its own words say more.
         if (!event.status.ok() && session_.embedded() != nullptr) {
-          session_.embedded()->process().WaitFor(seconds(2));
+          session_.embedded()->process().WaitFor(std::chrono::seconds(2));
         }
         RETURN_IF_ERROR(CheckChildren(view));
         RETURN_IF_ERROR(event.status);
@@ -312,11 +311,11 @@ void SweepRun::SayEngine(ProgressView& view) {
   list.set_sweep(sweep_.id());
   list.set_state("succeeded");
   list.set_limit(1);
-  const absl::StatusOr<v1::ListJobsResponse> done = connection_.Call(&Connection::Stub::ListJobs, list, seconds(10));
+  const absl::StatusOr<v1::ListJobsResponse> done = connection_.Call(&Connection::Stub::ListJobs, list, std::chrono::seconds(10));
   if (!done.ok() || done->jobs().empty()) return;
   v1::GetLogRequest request;
   request.set_job(done->jobs(0).id());
-  const absl::StatusOr<v1::GetLogResponse> log = connection_.Call(&Connection::Stub::GetLog, request, seconds(10));
+  const absl::StatusOr<v1::GetLogResponse> log = connection_.Call(&Connection::Stub::GetLog, request, std::chrono::seconds(10));
   if (!log.ok()) return;  // It has left none.
   const std::string& text = log->text();
   if (const size_t begin = text.find(catalog::kLibtorchInstead); begin != std::string::npos) {
@@ -361,7 +360,7 @@ absl::Status SweepRun::CheckOwnWorkers(const std::function<void(const std::strin
 
 absl::Status SweepRun::CheckWorkers(ProgressView& view) {
   const absl::StatusOr<v1::ListWorkersResponse> response =
-      connection_.Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest(), seconds(10));
+      connection_.Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest(), std::chrono::seconds(10));
   if (!response.ok()) return absl::OkStatus();  // The stream tells about the scheduler's health.
   bool any_useful = false;
   bool any_put_aside = false;
@@ -412,7 +411,7 @@ void SweepRun::StopWorkers(const std::function<void()>& meanwhile) {
   for (OwnWorker& worker : workers_) {
     if (worker.process.Running()) worker.process.Kill();
   }
-  for (OwnWorker& worker : workers_) worker.process.WaitFor(seconds(5));
+  for (OwnWorker& worker : workers_) worker.process.WaitFor(std::chrono::seconds(5));
 }
 
 int SweepRun::Interrupted(SweepWatcher& watcher, std::string store_trouble) {

@@ -14,7 +14,7 @@
 namespace longreach::store {
 namespace {
 
-constexpr size_t kChunk = size_t{1} << 20;
+constexpr size_t kReadAtOnce = size_t{1} << 20;
 
 // NOT_FOUND, DATA_LOSS: `from` has no such file, or not with these bytes. `tell` is given the bytes that are copied of it.
 absl::Status CopyFile(const ArtifactFiles& from, ArtifactFiles& to, const std::string& hash, int64_t bytes,
@@ -27,7 +27,7 @@ absl::Status CopyFile(const ArtifactFiles& from, ArtifactFiles& to, const std::s
   ASSIGN_OR_RETURN(ArtifactWriter writer, to.Create(hash, bytes));
   for (double copied = 0;; tell(copied)) {
     if (stop.stop_requested()) return sql::Stopped();
-    ASSIGN_OR_RETURN(std::string chunk, reader.Next(kChunk));
+    ASSIGN_OR_RETURN(std::string chunk, reader.Next(kReadAtOnce));
     if (chunk.empty()) break;
     RETURN_IF_ERROR(writer.Append(chunk));
     copied += static_cast<double>(chunk.size());

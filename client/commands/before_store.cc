@@ -16,7 +16,7 @@ namespace longreach::client {
 namespace {
 
 // A sweep is looked through before its jobs are counted, which takes minutes of millions of them.
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kPatienceForPlan{10};
 // Its libraries are large, and may come over a network. One that is slower is not unable.
 constexpr std::chrono::seconds kWorkerPatience{60};
 constexpr std::chrono::milliseconds kBetweenInterrupts{100};
@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<v1::Plan>> PlansBeforeStore(const Session& session, b
   for (const LoadedSweep& one : sweeps) {
     v1::SubmitSweepRequest request = SubmissionOf(one.file);
     request.set_dry_run(true);
-    const absl::StatusOr<v1::SubmitSweepResponse> planned = connection->Call(&Connection::Stub::SubmitSweep, request, kPatience);
+    const absl::StatusOr<v1::SubmitSweepResponse> planned = connection->Call(&Connection::Stub::SubmitSweep, request, kPatienceForPlan);
     if (planned.ok()) {
       plans.push_back(planned->plan());
     } else if (!absl::IsDeadlineExceeded(planned.status())) {

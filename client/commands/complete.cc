@@ -34,7 +34,7 @@ namespace longreach::client {
 namespace {
 
 // A shell waits for the answer with every key.
-constexpr std::chrono::milliseconds kPatience{300};
+constexpr std::chrono::milliseconds kPatienceOfShell{300};
 constexpr uintmax_t kMostBytesCopied = uintmax_t{128} << 20;
 constexpr int kMostJobsOffered = 100;
 constexpr size_t kJobDigits = 12;
@@ -339,7 +339,7 @@ class Completer {
       const absl::StatusOr<Connection*> connection = session_.Connect(StoreUse::kCopy);
       return connection.ok() ? *connection : nullptr;
     }
-    absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(session_.settings().scheduler, session_.settings().credentials, kPatience);
+    absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(session_.settings().scheduler, session_.settings().credentials, kPatienceOfShell);
     if (!opened.ok()) return nullptr;
     connection_ = *std::move(opened);
     return connection_.get();

@@ -18,7 +18,7 @@ namespace {
 
 using Stub = Connection::Stub;
 
-constexpr std::chrono::hours kPatience{6};
+constexpr std::chrono::hours kPatienceForStore{6};
 
 class Store final : public Command {
  public:
@@ -107,7 +107,7 @@ class Store final : public Command {
     v1::BackupStoreRequest request;
     request.set_path(path_);
     ASSIGN_OR_RETURN(const v1::BackupStoreResponse response,
-                     session.Await(connection.Start(&Stub::BackupStore, request, kPatience)));
+                     session.Await(connection.Start(&Stub::BackupStore, request, kPatienceForStore)));
     if (session.json()) {
       session.out() << JsonDocument(response);
     } else {
@@ -121,7 +121,7 @@ class Store final : public Command {
     v1::CheckStoreRequest request;
     request.set_artifacts(artifacts_);
     ASSIGN_OR_RETURN(const v1::CheckStoreResponse response,
-                     session.Await(connection.Start(&Stub::CheckStore, request, kPatience)));
+                     session.Await(connection.Start(&Stub::CheckStore, request, kPatienceForStore)));
     if (session.json()) {
       session.out() << JsonDocument(response);
     } else {
@@ -132,7 +132,7 @@ class Store final : public Command {
 
   absl::StatusOr<int> Repair(Session& session, Connection& connection) {
     ASSIGN_OR_RETURN(const v1::RepairStoreResponse response,
-                     session.Await(connection.Start(&Stub::RepairStore, v1::RepairStoreRequest(), kPatience)));
+                     session.Await(connection.Start(&Stub::RepairStore, v1::RepairStoreRequest(), kPatienceForStore)));
     if (session.json()) {
       session.out() << JsonDocument(response);
       return CodeOf(response.check());
@@ -180,7 +180,7 @@ class Store final : public Command {
     request.set_path(path_);
     ASSIGN_OR_RETURN(const v1::ListSweepsResponse before, connection.Call(&Stub::ListSweeps, v1::ListSweepsRequest()));
     ASSIGN_OR_RETURN(const v1::MergeStoreResponse response,
-                     session.Await(connection.Start(&Stub::MergeStore, request, kPatience)));
+                     session.Await(connection.Start(&Stub::MergeStore, request, kPatienceForStore)));
     SayWhatGoesOn(session, connection, before, response.jobs_added());
     if (session.json()) {
       session.out() << JsonDocument(response);

@@ -26,7 +26,7 @@ constexpr size_t kColoursOfTen = 10;
 // Of a legend. Vega leaves out all names after so many, unless it is told how many there are.
 constexpr size_t kNamesInColumn = 30;
 // At each end of a logarithmic axis: a part of its length, and at least a factor.
-constexpr double kMargin = 0.03;
+constexpr double kMarginShare = 0.03;
 constexpr double kLeastMargin = 1.01;
 // With fewer of ours the axis is so short that Vega makes even steps.
 constexpr size_t kLeastTicks = 3;
@@ -113,7 +113,7 @@ void EndAtData(VegaJson& axis, const VegaJson& values, std::initializer_list<con
     }
   }
   if (most <= 0) return;
-  const double margin = std::max(std::exp(kMargin * (std::log(most) - std::log(least))), kLeastMargin);
+  const double margin = std::max(std::exp(kMarginShare * (std::log(most) - std::log(least))), kLeastMargin);
   const double low = std::max(least / margin, Limits::min()), high = std::min(most * margin, Limits::max());
   scale["nice"] = false;
   scale["domain"] = {low, high};

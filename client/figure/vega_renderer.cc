@@ -46,7 +46,7 @@ std::vector<std::filesystem::path> Pythons(const Environment& environment) {
   if (!named.empty()) return {named};
   std::vector<std::filesystem::path> pythons;
   const auto add = [&pythons](const std::filesystem::path& python) {
-    if (access(python.c_str(), X_OK) == 0) pythons.push_back(python);
+    if (::access(python.c_str(), X_OK) == 0) pythons.push_back(python);
   };
   // In a checkout the programs are in build/PRESET/bin, and what the tests need is beside build.
   if (!environment.binaries.empty()) add((environment.binaries / "../../../.venv/bin/python").lexically_normal());

@@ -18,7 +18,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
 // What a terminal would obey, as a text of a store that somebody else has made may have it. YAML reads it as the character itself.
-std::string Escaped(int32_t point) {
+std::string EscapedControl(int32_t point) {
   if (point < 0) return "\\ufffd";
   return point < 0x100 ? fmt::format("\\x{:02x}", point) : point < 0x10000 ? fmt::format("\\u{:04x}", point) : fmt::format("\\U{:08x}", point);
 }
@@ -29,7 +29,7 @@ std::string Quoted(std::string_view text) {
     std::string_view rest = text;
     const int32_t point = TakeCodePoint(rest);
     if (point == '"' || point == '\\') quoted += '\\';
-    if (IsControl(point)) quoted += Escaped(point);
+    if (IsControl(point)) quoted += EscapedControl(point);
     else quoted += text.substr(0, text.size() - rest.size());
     text = rest;
   }

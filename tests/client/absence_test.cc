@@ -9,37 +9,37 @@ namespace longreach::client {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
-constexpr std::chrono::steady_clock::time_point kBegin{seconds(1000)};
+constexpr std::chrono::steady_clock::time_point kBegin{1000s};
 
 TEST(AbsenceTest, PausesGrowUpToThreeSeconds) {
-  Absence absence(seconds(600));
+  Absence absence(600s);
   for (const int pause : {200, 400, 800, 1600, 3000, 3000}) EXPECT_EQ(absence.Miss(kBegin), milliseconds(pause));
 }
 
 TEST(AbsenceTest, ItIsGivenUpOnceItHasLastedForThatLong) {
-  Absence absence(seconds(10));
+  Absence absence(10s);
   EXPECT_FALSE(absence.lasts());
   EXPECT_TRUE(absence.Miss(kBegin));
   EXPECT_TRUE(absence.lasts());
   EXPECT_TRUE(absence.Miss(kBegin + milliseconds(9999)));
-  EXPECT_FALSE(absence.Miss(kBegin + seconds(10)));
+  EXPECT_FALSE(absence.Miss(kBegin + 10s));
 }
 
 TEST(AbsenceTest, WhoeverComesBackIsWaitedForAnewTheNextTime) {
-  Absence absence(seconds(10));
+  Absence absence(10s);
   EXPECT_FALSE(absence.End()) << "it was not missed";
   absence.Miss(kBegin);
-  absence.Miss(kBegin + seconds(9));
+  absence.Miss(kBegin + 9s);
   EXPECT_TRUE(absence.End());
   EXPECT_FALSE(absence.lasts());
   EXPECT_FALSE(absence.End());
-  EXPECT_EQ(absence.Miss(kBegin + seconds(20)), milliseconds(200));
-  EXPECT_TRUE(absence.Miss(kBegin + seconds(29)));
+  EXPECT_EQ(absence.Miss(kBegin + 20s), milliseconds(200));
+  EXPECT_TRUE(absence.Miss(kBegin + 29s));
 }
 
-TEST(AbsenceTest, WhoWaitsForNobodyTriesOnce) { EXPECT_FALSE(Absence(seconds(0)).Miss(kBegin)); }
+TEST(AbsenceTest, WhoWaitsForNobodyTriesOnce) { EXPECT_FALSE(Absence(0s).Miss(kBegin)); }
 
 }  // namespace
 }  // namespace longreach::client

@@ -10,8 +10,8 @@
 namespace longreach::client {
 namespace {
 
-using std::chrono::seconds;
 using ::testing::HasSubstr;
+using namespace std::chrono_literals;
 
 // Attempts 1, 2, ... in these phases.
 v1::SweepUpdate WithPhases(const std::vector<std::string>& phases) {
@@ -26,38 +26,38 @@ v1::SweepUpdate WithPhases(const std::vector<std::string>& phases) {
 
 class SlowWritingTest : public ::testing::Test {
  protected:
-  std::string After(seconds since_begin, const std::vector<std::string>& phases) {
+  std::string After(std::chrono::seconds since_begin, const std::vector<std::string>& phases) {
     return news_.Of(WithPhases(phases), " --store s.db", SlowWriting::Clock::time_point(std::chrono::hours(1)) + since_begin);
   }
   SlowWriting news_;
 };
 
 TEST_F(SlowWritingTest, AsksForTheDiskOnceAllThatRunsHasBeenWritingForLong) {
-  EXPECT_EQ(After(seconds(0), {"uploading", "uploading"}), "");
-  EXPECT_EQ(After(seconds(29), {"uploading", "uploading"}), "");
+  EXPECT_EQ(After(0s, {"uploading", "uploading"}), "");
+  EXPECT_EQ(After(29s, {"uploading", "uploading"}), "");
 
-  const std::string told = After(seconds(30), {"uploading", "uploading"});
+  const std::string told = After(30s, {"uploading", "uploading"});
 
   EXPECT_THAT(told, HasSubstr("has not been written for 30 s: is the disk full"));
   EXPECT_THAT(told, HasSubstr("'longreach logs JOB --follow --store s.db'"));
-  EXPECT_EQ(After(seconds(60), {"uploading", "uploading"}), "") << "once is enough";
+  EXPECT_EQ(After(60s, {"uploading", "uploading"}), "") << "once is enough";
 }
 
 TEST_F(SlowWritingTest, SaysNothingWhileSomethingIsComputedOrOthersBegin) {
-  EXPECT_EQ(After(seconds(0), {"uploading", "training"}), "");
-  EXPECT_EQ(After(seconds(40), {"uploading", "training"}), "");
-  EXPECT_EQ(After(seconds(50), {"uploading", "uploading"}), "") << "the second has only begun to write";
-  EXPECT_EQ(After(seconds(60), {}), "") << "nothing runs";
-  EXPECT_EQ(After(seconds(90), {"uploading", "uploading"}), "") << "counted from here";
+  EXPECT_EQ(After(0s, {"uploading", "training"}), "");
+  EXPECT_EQ(After(40s, {"uploading", "training"}), "");
+  EXPECT_EQ(After(50s, {"uploading", "uploading"}), "") << "the second has only begun to write";
+  EXPECT_EQ(After(60s, {}), "") << "nothing runs";
+  EXPECT_EQ(After(90s, {"uploading", "uploading"}), "") << "counted from here";
 }
 
 TEST_F(SlowWritingTest, SaysItAgainOfWhatComesLater) {
-  EXPECT_EQ(After(seconds(0), {"uploading"}), "");
-  EXPECT_NE(After(seconds(30), {"uploading"}), "");
-  EXPECT_EQ(After(seconds(31), {"training"}), "");
-  EXPECT_EQ(After(seconds(40), {"uploading"}), "");
+  EXPECT_EQ(After(0s, {"uploading"}), "");
+  EXPECT_NE(After(30s, {"uploading"}), "");
+  EXPECT_EQ(After(31s, {"training"}), "");
+  EXPECT_EQ(After(40s, {"uploading"}), "");
 
-  EXPECT_NE(After(seconds(70), {"uploading"}), "");
+  EXPECT_NE(After(70s, {"uploading"}), "");
 }
 
 }  // namespace

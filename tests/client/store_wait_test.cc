@@ -12,20 +12,20 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 class StoreWaitTest : public ::testing::Test {
  protected:
   StoreWait::Time now_{};
   const StoreHolder check_{.address = "unix:/run/1", .for_a_moment = true};
-  StoreWait changes_{seconds(60), now_};
+  StoreWait changes_{60s, now_};
   StoreWait makes_{std::nullopt, now_};
 };
 
 TEST_F(StoreWaitTest, WhoWouldMakeTheStoreWaitsForAsLongAsAnotherWorksOnIt) {
   makes_.Found(check_, true, now_);
   const StoreWait::Time end = now_ + hours(5);
-  for (; now_ < end; now_ += seconds(30)) {
+  for (; now_ < end; now_ += 30s) {
     makes_.StillThere(true, now_);
     ASSERT_FALSE(makes_.IsOver(now_));
     ASSERT_TRUE(makes_.IsEarly(now_)) << "no scheduler is started meanwhile";
@@ -43,7 +43,7 @@ TEST_F(StoreWaitTest, WhoWouldMakeTheStoreWaitsForAsLongAsAnotherWorksOnIt) {
 
 TEST_F(StoreWaitTest, NothingIsWaitedForWithoutEnd) {
   makes_.Found(check_, true, now_);
-  now_ += hours(6) + seconds(1);
+  now_ += hours(6) + 1s;
 
   makes_.StillThere(true, now_);
 
@@ -53,8 +53,8 @@ TEST_F(StoreWaitTest, NothingIsWaitedForWithoutEnd) {
 
 TEST_F(StoreWaitTest, OneThatHasNotSaidWhereItListensIsWaitedForForAMinute) {
   makes_.Found({.address = "", .for_a_moment = true}, false, now_);
-  EXPECT_FALSE(makes_.IsOver(now_ + seconds(60)));
-  EXPECT_TRUE(makes_.IsOver(now_ + seconds(61)));
+  EXPECT_FALSE(makes_.IsOver(now_ + 60s));
+  EXPECT_TRUE(makes_.IsOver(now_ + 61s));
 }
 
 TEST_F(StoreWaitTest, OneThatListensNoMoreIsWaitedForForAMinuteFromThenOn) {
@@ -62,21 +62,21 @@ TEST_F(StoreWaitTest, OneThatListensNoMoreIsWaitedForForAMinuteFromThenOn) {
   now_ += minutes(20);
   makes_.StillThere(true, now_);
 
-  makes_.StillThere(false, now_ + seconds(1));
+  makes_.StillThere(false, now_ + 1s);
 
-  EXPECT_FALSE(makes_.IsOver(now_ + seconds(60)));
-  EXPECT_TRUE(makes_.IsOver(now_ + seconds(61)));
+  EXPECT_FALSE(makes_.IsOver(now_ + 60s));
+  EXPECT_TRUE(makes_.IsOver(now_ + 61s));
 }
 
 TEST_F(StoreWaitTest, WhoOnlyChangesSomethingAsksItsSchedulerBehindAMinute) {
   changes_.Found(check_, true, now_);
-  now_ += seconds(59);
+  now_ += 59s;
   changes_.StillThere(true, now_);
   EXPECT_TRUE(changes_.IsWorthIt(true, now_));
   EXPECT_TRUE(changes_.IsEarly(now_));
   EXPECT_FALSE(changes_.IsLong(true, now_));
 
-  now_ += seconds(1);
+  now_ += 1s;
 
   EXPECT_FALSE(changes_.IsWorthIt(true, now_));
   EXPECT_FALSE(changes_.IsEarly(now_));
@@ -92,18 +92,18 @@ TEST_F(StoreWaitTest, OneWhoKeepsTheStoreIsWaitedForOnlyAsLongAsAKilledOneMayHol
     wait->Found(run, false, now_);
 
     EXPECT_TRUE(wait->IsWorthIt(false, now_));
-    EXPECT_FALSE(wait->IsOver(now_ + seconds(2)));
-    EXPECT_TRUE(wait->IsOver(now_ + seconds(3)));
+    EXPECT_FALSE(wait->IsOver(now_ + 2s));
+    EXPECT_TRUE(wait->IsOver(now_ + 3s));
   }
 }
 
 TEST_F(StoreWaitTest, ALongWaitIsToldOnceAndHasLongerPauses) {
   makes_.Found(check_, true, now_);
-  EXPECT_FALSE(makes_.IsLong(true, now_ + seconds(59)));
-  EXPECT_EQ(makes_.Pause(now_ + seconds(59)), milliseconds(100));
-  EXPECT_TRUE(makes_.IsLong(true, now_ + seconds(60)));
-  EXPECT_FALSE(makes_.IsLong(false, now_ + seconds(60))) << "nobody is known to work on it";
-  EXPECT_EQ(makes_.Pause(now_ + seconds(60)), milliseconds(1000));
+  EXPECT_FALSE(makes_.IsLong(true, now_ + 59s));
+  EXPECT_EQ(makes_.Pause(now_ + 59s), milliseconds(100));
+  EXPECT_TRUE(makes_.IsLong(true, now_ + 60s));
+  EXPECT_FALSE(makes_.IsLong(false, now_ + 60s)) << "nobody is known to work on it";
+  EXPECT_EQ(makes_.Pause(now_ + 60s), milliseconds(1000));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 namespace longreach::core {
 namespace {
 
-using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -218,7 +217,7 @@ TEST(PacksOfTest, RoundsUp) {
 }
 
 TEST(DeadlinesTest, TheEarliestIsNextAndMovingReplaces) {
-  const auto at = [](int s) { return SteadyTime(seconds(s)); };
+  const auto at = [](int s) { return SteadyTime(std::chrono::seconds(s)); };
   Deadlines<int> deadlines;
   EXPECT_FALSE(deadlines.Next().has_value());
   deadlines.Set(1, at(10));

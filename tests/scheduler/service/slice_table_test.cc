@@ -72,7 +72,7 @@ class SliceTableTest : public QueryFixture {
   }
 };
 
-v1::TableSpec By(const std::string& rows, const std::string& columns, const std::string& metric) {
+v1::TableSpec ByMetric(const std::string& rows, const std::string& columns, const std::string& metric) {
   v1::TableSpec spec;
   spec.set_rows(rows);
   spec.set_columns(columns);
@@ -104,7 +104,7 @@ const std::vector<std::vector<store::Measurement>> kHeads = {{{"head_scale", 0, 
 TEST_F(SliceTableTest, CoordinatesOfASliceAreRowsAndColumns) {
   Succeeded(Systems(), kHeads);
 
-  const v1::Table table = Table(By("layer", "head", "head_scale"));
+  const v1::Table table = Table(ByMetric("layer", "head", "head_scale"));
 
   EXPECT_THAT(Keys(table.rows()), ElementsAre("0", "1"));
   EXPECT_THAT(Keys(table.columns()), ElementsAre("0", "1", "10"));
@@ -119,7 +119,7 @@ TEST_F(SliceTableTest, CoordinatesOfASliceAreRowsAndColumns) {
 TEST_F(SliceTableTest, WhatIsNeitherRowNorColumnIsAggregatedOver) {
   Succeeded(Systems(), kHeads);
 
-  const v1::Table table = Table(By("system", "layer", "head_scale"));
+  const v1::Table table = Table(ByMetric("system", "layer", "head_scale"));
 
   EXPECT_THAT(Keys(table.rows()), ElementsAre("nope", "rope-dynamic"));
   EXPECT_THAT(Values(table), ElementsAre("1.25", "2.50", "-", "-"));
@@ -130,16 +130,16 @@ TEST_F(SliceTableTest, WhatIsNeitherRowNorColumnIsAggregatedOver) {
 TEST_F(SliceTableTest, WhereAMetricIsIsSaidOfTheSystemThatHasIt) {
   Succeeded(Systems(), {{{"perplexity", 0, "", 9.0}, {"perplexity", 2048, "", 9.0}}, {{"perplexity", 0, "", 8.0}, {"scale_growth", 0, "", 0.3}}});
 
-  const v1::Table table = Table(By("system", "length", "scale_growth"));
+  const v1::Table table = Table(ByMetric("system", "length", "scale_growth"));
 
   EXPECT_THAT(Values(table), ::testing::Each("-"));
   EXPECT_THAT(table.notes(), Contains("there are values of scale_growth over all lengths"));
-  EXPECT_THAT(Table(By("system", "length", "loss")).notes(), Contains("there are values of perplexity")) << "of the first, where none has it";
+  EXPECT_THAT(Table(ByMetric("system", "length", "loss")).notes(), Contains("there are values of perplexity")) << "of the first, where none has it";
 }
 
 TEST_F(SliceTableTest, OnlySomeOfASliceAreTaken) {
   Succeeded(Systems(), kHeads);
-  v1::TableSpec spec = By("layer", "head", "head_scale");
+  v1::TableSpec spec = ByMetric("layer", "head", "head_scale");
   spec.add_only("head=0");
   spec.add_only("system=nope");
 
@@ -161,7 +161,7 @@ TEST_F(SliceTableTest, OnlySomeOfASliceAreTaken) {
 
 TEST_F(SliceTableTest, ACellCountsAJobOnceHoweverManySlicesAreAskedFor) {
   Succeeded(Systems(), kHeads);
-  v1::TableSpec spec = By("system", "task", "head_scale");
+  v1::TableSpec spec = ByMetric("system", "task", "head_scale");
   spec.add_only("layer=0,1");
   spec.add_only("head=0,1");
 
@@ -181,7 +181,7 @@ TEST_F(SliceTableTest, DepthsByLengthAndTheWholeWhereItIsAskedFor) {
                          {"passkey_accuracy", 512, "", 0.25},
                          {"passkey_accuracy", 0, "depth=0", 0.6}},
                         {{"perplexity", 0, "", 9.0}}});
-  v1::TableSpec spec = By("depth", "length", "passkey_accuracy");
+  v1::TableSpec spec = ByMetric("depth", "length", "passkey_accuracy");
 
   const v1::Table depths = Table(spec);
   EXPECT_THAT(Keys(depths.rows()), ElementsAre("0", "0.5"));
@@ -194,7 +194,7 @@ TEST_F(SliceTableTest, DepthsByLengthAndTheWholeWhereItIsAskedFor) {
   EXPECT_THAT(Values(with_all), ElementsAre("75.0", "25.0", "100.", "25.0", "50.0", "-"));
 
   // At one length depths are columns beside systems.
-  v1::TableSpec at = By("system", "depth", "passkey_accuracy");
+  v1::TableSpec at = ByMetric("system", "depth", "passkey_accuracy");
   at.set_length(512);
   EXPECT_THAT(Values(Table(at)), ElementsAre("25.0", "-"));
 }
@@ -203,7 +203,7 @@ TEST_F(SliceTableTest, CountsTheJobsWhereNothingIsMeasuredYet) {
   AddWorker("w1", "box");
   AddSweep(Systems());
 
-  const v1::Table table = Table(By("depth", "head", "head_scale"));
+  const v1::Table table = Table(ByMetric("depth", "head", "head_scale"));
 
   EXPECT_THAT(table.cells(), IsEmpty());
   EXPECT_THAT(table.notes(), ElementsAre("2 jobs are not finished (2 queued): the table will change",
@@ -216,7 +216,7 @@ TEST_F(SliceTableTest, CountsTheJobsWhereNothingIsMeasuredYet) {
 TEST_F(SliceTableTest, SaysWhatThereIsWhereNothingWasMeasuredSo) {
   Succeeded(Systems(), kHeads);
 
-  EXPECT_THAT(Table(By("depth", "head", "head_scale")).notes(),
+  EXPECT_THAT(Table(ByMetric("depth", "head", "head_scale")).notes(),
               ElementsAre("no job has a value of head_scale by depth and head over all lengths; there are values by head and layer"));
 }
 
@@ -225,11 +225,11 @@ TEST_F(SliceTableTest, WhatHasNoSlicesIsSaidToHaveNone) {
   const std::vector<store::Measurement> lengths = {{"passkey_accuracy", 512, "", 0.25}, {"passkey_accuracy", 0, "", 0.25}};
   Succeeded(Systems(), {lengths, lengths});
 
-  const v1::Table table = Table(By("depth", "length", "passkey_accuracy"));
+  const v1::Table table = Table(ByMetric("depth", "length", "passkey_accuracy"));
 
   EXPECT_THAT(table.cells(), IsEmpty());
   EXPECT_THAT(table.notes(), Contains("no job has a value of passkey_accuracy by depth at a length; there are values without slices"));
-  EXPECT_THAT(Values(Table(By("system", "length", "passkey_accuracy"))), ElementsAre("25.0", "25.0"));
+  EXPECT_THAT(Values(Table(ByMetric("system", "length", "passkey_accuracy"))), ElementsAre("25.0", "25.0"));
 }
 
 // Two depths at each of three lengths, and what is over all of them; of the other system nothing at the longest.
@@ -247,7 +247,7 @@ const std::vector<std::vector<store::Measurement>> kPasskeys = {{{"passkey_accur
 
 TEST_F(SliceTableTest, WhereSlicesAreOfOtherLengthsTheseAreNamed) {
   Succeeded(Systems(), kPasskeys);
-  v1::TableSpec spec = By("depth", "system", "passkey_accuracy");
+  v1::TableSpec spec = ByMetric("depth", "system", "passkey_accuracy");
 
   EXPECT_THAT(Table(spec).notes(),
               Contains("no job has a value of passkey_accuracy by depth over all lengths; there are values at lengths 512, 1024: choose one with --length N"));
@@ -261,12 +261,12 @@ TEST_F(SliceTableTest, WhereSlicesAreOfOtherLengthsTheseAreNamed) {
 TEST_F(SliceTableTest, SlicesThatAreOverAllLengthsHaveNoneToChoose) {
   Succeeded(Systems(), kHeads);
 
-  EXPECT_THAT(Table(By("head", "length", "head_scale")).notes(), Contains("no job has a value of head_scale by head at a length; there are values over all lengths"));
+  EXPECT_THAT(Table(ByMetric("head", "length", "head_scale")).notes(), Contains("no job has a value of head_scale by head at a length; there are values over all lengths"));
 }
 
 TEST_F(SliceTableTest, OfLengthsThatAreAskedForAJobHasTheMean) {
   Succeeded(Systems(), kPasskeys);
-  v1::TableSpec spec = By("system", "task", "passkey_accuracy");
+  v1::TableSpec spec = ByMetric("system", "task", "passkey_accuracy");
   spec.add_only("length=0..1024");  // Never what is over all lengths, which stands at 0.
 
   const v1::Table table = Table(spec);
@@ -282,7 +282,7 @@ TEST_F(SliceTableTest, OfLengthsThatAreAskedForAJobHasTheMean) {
     EXPECT_THAT(Values(Table(spec)), ElementsAre("75.0", "37.5")) << aggregate << " is over jobs, not over lengths";
   }
   // Both jobs in a cell: the better one's mean, as the score over all lengths is one.
-  spec = By("task", "seed", "passkey_accuracy");
+  spec = ByMetric("task", "seed", "passkey_accuracy");
   spec.set_aggregate("max");
   spec.add_only("length=512..2048");
   const v1::Table together = Table(spec);
@@ -293,7 +293,7 @@ TEST_F(SliceTableTest, OfLengthsThatAreAskedForAJobHasTheMean) {
 
 TEST_F(SliceTableTest, AJobWithoutAValueAtTheLengthsThatAreAskedForIsNoted) {
   Succeeded(Systems(), kPasskeys);
-  v1::TableSpec spec = By("system", "task", "passkey_accuracy");
+  v1::TableSpec spec = ByMetric("system", "task", "passkey_accuracy");
   spec.add_only("length=2000..4000");
 
   const v1::Table table = Table(spec);
@@ -304,7 +304,7 @@ TEST_F(SliceTableTest, AJobWithoutAValueAtTheLengthsThatAreAskedForIsNoted) {
 
 TEST_F(SliceTableTest, LengthsThatAreAxesAreThoseThatAreAskedFor) {
   Succeeded(Systems(), kPasskeys);
-  v1::TableSpec spec = By("system", "length", "passkey_accuracy");
+  v1::TableSpec spec = ByMetric("system", "length", "passkey_accuracy");
   spec.add_only("length=512,2000..4000");
 
   const v1::Table table = Table(spec);
@@ -315,7 +315,7 @@ TEST_F(SliceTableTest, LengthsThatAreAxesAreThoseThatAreAskedFor) {
 
 TEST_F(SliceTableTest, SlicesAreTakenAtTheLengthsThatAreAskedFor) {
   Succeeded(Systems(), kPasskeys);
-  v1::TableSpec spec = By("system", "depth", "passkey_accuracy");
+  v1::TableSpec spec = ByMetric("system", "depth", "passkey_accuracy");
   spec.add_only("length=512..1024");
 
   const v1::Table table = Table(spec);
@@ -331,20 +331,20 @@ TEST_F(SliceTableTest, SlicesAreTakenAtTheLengthsThatAreAskedFor) {
 TEST_F(SliceTableTest, ALengthThatNothingWasMeasuredAtIsRefused) {
   Succeeded(Systems(), {kPasskeys[0]});
   for (const char* columns : {"task", "length", "depth"}) {
-    v1::TableSpec spec = By("system", columns, "passkey_accuracy");
+    v1::TableSpec spec = ByMetric("system", columns, "passkey_accuracy");
     spec.add_only("length=512,9999");
     EXPECT_THAT(Refused(spec), HasSubstr("table.only: unknown length '9999'\n  known are ")) << columns;
     spec.set_only(0, "length=3000..9999");
     EXPECT_THAT(Refused(spec), HasSubstr("table.only: unknown length '3000..9999'\n  known are 512, 1024")) << columns;
   }
   // Of what has not been measured yet nobody knows where it will be.
-  v1::TableSpec later = By("system", "task", "scale_growth");
+  v1::TableSpec later = ByMetric("system", "task", "scale_growth");
   later.add_only("length=9999");
   EXPECT_EQ(Refused(later), "");
 }
 
 v1::TableSpec NopeTable1() {
-  v1::TableSpec spec = By("system", "length", "perplexity");
+  v1::TableSpec spec = ByMetric("system", "length", "perplexity");
   spec.set_published("nope_table_1");
   return spec;
 }
@@ -408,7 +408,7 @@ TEST_F(SliceTableTest, PublishedValuesStandNotBesideOtherAxesOrSomeSlices) {
 
 TEST_F(SliceTableTest, APublishedTableIsThereBeforeAnythingIsMeasured) {
   AddSweep(Systems());
-  v1::TableSpec spec = By("system", "longbench_task", "longbench");
+  v1::TableSpec spec = ByMetric("system", "longbench_task", "longbench");
   EXPECT_THAT(Table(spec).columns(), IsEmpty()) << "of tasks that nobody has named";
   spec.set_published("nope_table_2");
   EXPECT_EQ(Table(spec).columns_size(), 16) << "all tasks together are a column where they are asked for";
@@ -435,13 +435,13 @@ TEST_F(SliceTableTest, APublishedTableIsThereBeforeAnythingIsMeasured) {
 
 TEST_F(SliceTableTest, ColumnsAreOfWhatIsMeasuredAsSoonAsThereIsAny) {
   Succeeded(Systems(), {{{"longbench", 0, "longbench_task=qasper", 0.5}, {"longbench", 0, "longbench_task=mine", 0.25}}});
-  v1::TableSpec spec = By("system", "longbench_task", "longbench");
+  v1::TableSpec spec = ByMetric("system", "longbench_task", "longbench");
   spec.set_published("nope_table_2");
   EXPECT_THAT(Keys(Table(spec).columns()), ElementsAre("mine", "qasper"));
 }
 
 TEST(PublishedCellsTest, TheWholeOfASliceIsOneOfItsKeys) {
-  v1::TableSpec spec = By("system", "longbench_task", "longbench");
+  v1::TableSpec spec = ByMetric("system", "longbench_task", "longbench");
   spec.set_published("nope_table_2");
   const absl::StatusOr<PublishedCells> tasks = PublishedCells::Of(spec);
   ASSERT_TRUE(tasks.ok()) << tasks.status();

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kTests = 4;
+constexpr int kLandmarkTests = 4;
 
 class LandmarkJobTest : public AnswersTest {
  protected:
@@ -23,7 +23,7 @@ class LandmarkJobTest : public AnswersTest {
     AnswersTest::SetUp();
     // One of the keys, with digits of which each says which comes next.
     for (const int length : kLengths) {
-      for (int test = 0; test < kTests; ++test) {
+      for (int test = 0; test < kLandmarkTests; ++test) {
         const int64_t key = DrawLandmark(0, length, test).key;
         const std::string digits = std::to_string(key);
         if (std::set<char>(digits.begin(), digits.end()).size() == digits.size()) known_ = key;
@@ -36,7 +36,7 @@ class LandmarkJobTest : public AnswersTest {
 
   static PackSettings Small() {
     PackSettings settings = LearnsAnswers(120, 352);
-    settings.evaluation = {.lengths = {256}, .examples = 4, .passkey_lengths = kLengths, .passkey_tests = kTests, .passkey_prompts = "landmark"};
+    settings.evaluation = {.lengths = {256}, .examples = 4, .passkey_lengths = kLengths, .passkey_tests = kLandmarkTests, .passkey_prompts = "landmark"};
     return settings;
   }
 
@@ -55,7 +55,7 @@ class LandmarkJobTest : public AnswersTest {
   std::map<int, double> Expected(uint32_t seed) const {
     std::map<int, double> shares;
     for (const int length : kLengths) {
-      for (int test = 0; test < kTests; ++test) shares[length] += DrawLandmark(seed, length, test).key == known_ ? 1.0 / kTests : 0;
+      for (int test = 0; test < kLandmarkTests; ++test) shares[length] += DrawLandmark(seed, length, test).key == known_ ? 1.0 / kLandmarkTests : 0;
       shares[0] += shares[length] / static_cast<double>(kLengths.size());
     }
     return shares;

@@ -33,7 +33,7 @@ Batch BatchOf(int64_t size, int64_t length) {
   return batch;
 }
 
-PackState StateOf(const StepEngine& engine, int members) {
+PackState SeededState(const StepEngine& engine, int members) {
   std::vector<Member> seeds(static_cast<size_t>(members));
   for (int m = 0; m < members; ++m) seeds[static_cast<size_t>(m)].seed = static_cast<uint32_t>(m);
   return InitialState(engine.model().layout(), seeds);
@@ -43,7 +43,7 @@ TEST(LongWindowsTest, AreTestedByAllThreadsWithASignOfLifeAfterEachBlock) {
   const Batch batch = BatchOf(1, kSharedLength);
   for (const int threads : {1, 3}) {
     const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(Settings(), {.threads = threads});
-    PackState state = StateOf(*engine, 1);
+    PackState state = SeededState(*engine, 1);
     int signs = 0;
 
     const std::vector<TestResult> results = engine->Evaluate(batch, state, [&] { ++signs; });
@@ -61,7 +61,7 @@ TEST(LongWindowsTest, AreTestedByAllThreadsWithASignOfLifeAfterEachBlock) {
 TEST(LongWindowsTest, ATestIsBrokenOffWithinAWindow) {
   const Batch batch = BatchOf(1, kSharedLength);
   const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(Settings(), {.threads = 2});
-  PackState state = StateOf(*engine, 1);
+  PackState state = SeededState(*engine, 1);
   struct Stopped {};
 
   EXPECT_THROW(engine->Evaluate(batch, state, [] { throw Stopped(); }), Stopped);
@@ -83,7 +83,7 @@ TEST(LongWindowsTest, AnUpdateGivesSignsOfLifeAfterEachBlockOfEachGroup) {
     };
     const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(settings, {.threads = 3, .alive = alive});
     const std::unique_ptr<StepEngine> silent = MakeLibtorchEngine(settings, {.threads = 3});
-    PackState state = StateOf(*engine, 2);
+    PackState state = SeededState(*engine, 2);
 
     const std::vector<double> losses = engine->Gradients(batch, state);
 
@@ -103,7 +103,7 @@ TEST(LongWindowsTest, AnUpdateOfAWholePackIsCutIntoWhatHasRoom) {
   const std::unique_ptr<StepEngine> cut =
       MakeLibtorchEngine(Settings(), {.threads = 1, .whole_pack = true, .alive = [&] { ++signs; }, .whole_pack_floats = kRoom});
   const std::unique_ptr<StepEngine> whole = MakeLibtorchEngine(Settings(), {.threads = 1, .whole_pack = true});
-  PackState state = StateOf(*cut, 2), same = StateOf(*whole, 2);
+  PackState state = SeededState(*cut, 2), same = SeededState(*whole, 2);
 
   const std::vector<double> losses = cut->Gradients(batch, state), expected = whole->Gradients(batch, same);
 

@@ -9,7 +9,6 @@ namespace {
 
 using Clock = Milestones::Clock;
 using std::chrono::minutes;
-using std::chrono::seconds;
 
 std::vector<int> ReachedBy(Milestones milestones, int from, int to, Clock::time_point now) {
   std::vector<int> reached;
@@ -34,7 +33,7 @@ TEST(MilestonesTest, WhatWasDoneBeforeIsNone) {
 TEST(MilestonesTest, ALongWayHasOneEveryTenMinutesTooAndLargeNumbersDoNotOverflow) {
   const Clock::time_point start{};
   Milestones milestones(0, 2'000'000'000, start);
-  EXPECT_FALSE(milestones.Reached(1, start + minutes(10) - seconds(1)));
+  EXPECT_FALSE(milestones.Reached(1, start + minutes(10) - std::chrono::seconds(1)));
   EXPECT_TRUE(milestones.Reached(2, start + minutes(10)));
   EXPECT_FALSE(milestones.Reached(3, start + minutes(19)));
   EXPECT_TRUE(milestones.Reached(1'999'999'999, start + minutes(19)));

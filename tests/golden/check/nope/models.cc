@@ -23,7 +23,7 @@ using trainer::RopeScaling;
 using trainer::ThreadPool;
 
 // Of the set's README, for an implementation in float32.
-constexpr double kLogits = 2e-4;
+constexpr double kLlamaLogits = 2e-4;
 constexpr double kEntropy = 1e-4;
 constexpr double kTokenLoss = 1e-4;
 constexpr double kGradient = 1e-5;
@@ -80,7 +80,7 @@ void CheckPass(const NopeCase& run, const Tensor& tokens, const SafetensorsFile&
     if (trace.probabilities.defined()) weights.push_back(trace.probabilities[0]);
   }
   const Tensor entropy = at::stack(entropies);  // [L, B, H, T].
-  if (const auto expected = Floats(stored, "logits")) CompareTensors("logits", logits, *expected, kLogits, check);
+  if (const auto expected = Floats(stored, "logits")) CompareTensors("logits", logits, *expected, kLlamaLogits, check);
   if (const auto expected = Floats(stored, "nll")) CompareTensors("nll", token_losses, *expected, kTokenLoss, check);
   if (const auto expected = Floats(stored, "loss")) CompareTensors("loss", at::tensor({loss}), *expected, kNopeLoss, check);
   if (const auto expected = Floats(stored, "entropy_nats")) CompareTensors("entropy_nats", entropy, *expected, kEntropy, check);
