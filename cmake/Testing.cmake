@@ -30,6 +30,7 @@ function(longreach_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(ARG_TORCH)
     longreach_precompile_headers(${name} REUSE_FROM longreach_trainer)
+    longreach_hot(${name})
   elseif(ARG_FAST)
     target_compile_options(${name} PRIVATE -O2)  # Whatever the build type.
   elseif(ARG_RPC)
