@@ -13,24 +13,15 @@
 namespace longreach::store {
 namespace {
 
-void Add(std::string line, Concern concern, CheckReport& report) {
-  report.concerns.emplace(line, concern);
-  report.violations.push_back(std::move(line));
-}
-
-void SayHowManyMore(int64_t count, CheckReport& report) {
-  if (count > kMaxViolations) report.violations.push_back(fmt::format("... and {} more of this kind", count - kMaxViolations));
-}
-
 // Adds the rows of a query, the first column each, and says so when there are more than can be shown.
 absl::Status AddRows(sql::Connection& db, std::string_view query, Concern concern, CheckReport& report) {
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(query));
   int64_t count = 0;
   while (rows.Next()) {
-    if (++count <= kMaxViolations) Add(rows.Get<std::string>(0), concern, report);
+    if (++count <= kMaxViolations) report.Add(rows.Get<std::string>(0), concern);
   }
   RETURN_IF_ERROR(rows.status());
-  SayHowManyMore(count, report);
+  report.SayHowManyMore(count);
   return absl::OkStatus();
 }
 
@@ -47,13 +38,13 @@ absl::Status AddFaults(sql::Connection& db, CheckReport& report) {
       ++known->second;
     } else if (times.size() < static_cast<size_t>(kMaxViolations)) {
       times.emplace(line, 1);
-      Add(std::move(line), Concern::kFile, report);
+      report.Add(std::move(line), Concern::kFile);
     } else {
       ++others;
     }
   }
   RETURN_IF_ERROR(rows.status());
-  SayHowManyMore(others == 0 ? 0 : kMaxViolations + others, report);
+  report.SayHowManyMore(others == 0 ? 0 : kMaxViolations + others);
   if (faults >= kMostFaults) report.violations.push_back(fmt::format("... and perhaps more: SQLite was asked for the first {} faults of the file", kMostFaults));
   std::erase_if(times, [](const auto& one) { return one.second == 1; });
   report.times = std::move(times);
@@ -80,10 +71,10 @@ absl::Status CheckIds(sql::Connection& db, std::string_view table, CheckReport& 
   int64_t count = 0;
   while (rows.Next()) {
     if (Sha256Of(rows.Get<std::string_view>(1)) == rows.Get<std::string_view>(0)) continue;
-    if (++count <= kMaxViolations) Add(fmt::format("{}: the id {} is not the SHA-256 of its specification", table, rows.Get<std::string>(0)), Concern::kFile, report);
+    if (++count <= kMaxViolations) report.Add(fmt::format("{}: the id {} is not the SHA-256 of its specification", table, rows.Get<std::string>(0)), Concern::kFile);
   }
   RETURN_IF_ERROR(rows.status());
-  SayHowManyMore(count, report);
+  report.SayHowManyMore(count);
   return absl::OkStatus();
 }
 
@@ -190,6 +181,15 @@ void FindUnnamed(const ArtifactFiles& files, std::set<std::string> known, std::v
 
 }  // namespace
 
+void CheckReport::Add(std::string line, Concern concern) {
+  concerns.emplace(line, concern);
+  violations.push_back(std::move(line));
+}
+
+void CheckReport::SayHowManyMore(int64_t count) {
+  if (count > kMaxViolations) violations.push_back(fmt::format("... and {} more of this kind", count - kMaxViolations));
+}
+
 bool CheckReport::Has(Concern concern) const {
   return std::ranges::any_of(violations, [&](const std::string& line) {
     const auto found = concerns.find(line);
@@ -209,7 +209,7 @@ void CheckParts(const ArtifactFiles& files, const NamedFile& file, CheckReport& 
   for (const NamedPart& part : file.parts) {
     const std::string why = WhyNotOf(*pack, part);
     if (why.empty()) continue;
-    Add(fmt::format("{} {} of job {}: {}", Word(part.kind), file.sha256.substr(0, 8), part.id.substr(0, 8), why), Concern::kParts, report);
+    report.Add(fmt::format("{} {} of job {}: {}", Word(part.kind), file.sha256.substr(0, 8), part.id.substr(0, 8), why), Concern::kParts);
     std::optional<int> member = pack->MemberOf(part.id);
     NamedPart moved = part;
     moved.member = member.value_or(part.member);
@@ -225,11 +225,11 @@ void CutFilesShort(CheckReport& report) {
       const auto found = report.concerns.find(line);
       return found != report.concerns.end() && found->second == concern && ++count > kMaxViolations;
     });
-    SayHowManyMore(count, report);
+    report.SayHowManyMore(count);
   }
 }
 
-absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop) {
+absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop, const CheckMore& more) {
   CheckReport report;
   const sql::StopQueries stopping(db, stop);
   if (stop.stop_requested()) return sql::Stopped();
@@ -241,6 +241,7 @@ absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expect
   RETURN_IF_ERROR(RunLedgerChecks(db, report));
   RETURN_IF_ERROR(CheckIds(db, "jobs", report));
   RETURN_IF_ERROR(CheckIds(db, "sweeps", report));
+  if (more) RETURN_IF_ERROR(more(db, report));
   RETURN_IF_ERROR(ReadExpected(db, expected));
   ASSIGN_OR_RETURN(report.sweeps, db.One<int64_t>("SELECT count(*) FROM sweeps"));
   ASSIGN_OR_RETURN(report.jobs, db.One<int64_t>("SELECT count(*) FROM jobs"));
@@ -258,7 +259,7 @@ absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool
       if (read_artifacts) CheckParts(files, file, report);
       continue;
     }
-    Add(fmt::format("{}: {}", file.what, fault.why), Concern::kArtifacts, report);
+    report.Add(fmt::format("{}: {}", file.what, fault.why), Concern::kArtifacts);
     // A repair gives the rows of one that is whole its size, and their parts with it.
     if (read_artifacts && fault.of_size && files.Verify(file.sha256, stop).ok()) CheckParts(files, file, report);
     if (fault.is_lost) report.lost.push_back(std::move(file));
@@ -267,9 +268,9 @@ absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool
   return absl::OkStatus();
 }
 
-absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop) {
+absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop, const CheckMore& more) {
   ExpectedFiles expected{.with_parts = read_artifacts};
-  ASSIGN_OR_RETURN(CheckReport report, CheckRows(db, expected, stop));
+  ASSIGN_OR_RETURN(CheckReport report, CheckRows(db, expected, stop, more));
   RETURN_IF_ERROR(CheckFiles(files, std::move(expected), read_artifacts, stop, report));
   return report;
 }

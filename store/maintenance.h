@@ -37,6 +37,7 @@ struct UnnamedFile {
 enum class Concern {
   kFile,       // What SQLite itself and the schema's rules find, and ids: the database's file was damaged, or another program wrote into it.
   kResults,    // Values that tables show.
+  kMembers,    // Whose values tables show where: members of sweeps.
   kWork,       // What is to run, runs, is counted and was attempted.
   kArtifacts,  // Files that are missing or not as their rows say.
   kParts,      // Files that are whole and, by what they say of themselves, not of the jobs whose rows name them.
@@ -71,6 +72,8 @@ struct CheckReport {
   std::map<std::string, Concern> concerns{};  // Of these lines, but for those that count what there is no place for.
   // Of the lines that SQLite says alike of several rows: how often. No part of the line, as it may be another number in the next check.
   std::map<std::string, int64_t> times{};
+  // One line each on what is no violation and worth a look.
+  std::vector<std::string> remarks{};
   // Ascending by hash. No violation: such a file may be named by another copy of the database.
   std::vector<UnnamedFile> unnamed{};
   // What the lines on files are of, all of them but those of files that cannot be looked at now, for whoever mends it (repair.h).
@@ -82,6 +85,9 @@ struct CheckReport {
   int64_t measurements = 0;
   int64_t artifacts = 0;
 
+  void Add(std::string line, Concern concern);
+  // Behind those of one kind: that there are more than kMaxViolations of them, if that is so.
+  void SayHowManyMore(int64_t count);
   // Whether one of the violations is of that.
   bool Has(Concern concern) const;
   // One of them as people are told it: with how often it is so, if that is more than once.
@@ -96,15 +102,17 @@ struct ExpectedFiles {
   std::vector<NamedFile> named{};
   std::set<std::string> known{};  // Hashes of these, and of those that are to be removed.
 };
+// What of the rows this library cannot know, as it knows no experiments: adds that to the report. Its queries are those that a stop ends. Empty: it is not looked at.
+using CheckMore = std::function<absl::Status(sql::Connection&, CheckReport&)>;
 // The two halves of Check(): files may take hours, and a snapshot that is open for so long has the store's log grow.
-absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop = {});
+absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop = {}, const CheckMore& more = {});
 absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool read_artifacts, const std::stop_token& stop, CheckReport& report);
 // Adds what a file says of its parts otherwise than the rows that name it. Reads no more than its header: of one that is not whole it means nothing. Its name is a hash.
 void CheckParts(const ArtifactFiles& files, const NamedFile& file, CheckReport& report);
 // Runs the ledger checks of schema/check.sql and SQLite's own, and looks whether each artifact's file is there with its size, and with
 // `read_artifacts` whether it still has its hash, whether our trainer's say that they are of the jobs whose rows name them, and which files nobody knows. Changes nothing. While a scheduler writes, a file that
 // comes in between is among these: what two checks find is so.
-absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop = {});
+absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop = {}, const CheckMore& more = {});
 // Of what is wrong with files, the first kMaxViolations stay and the others are counted: without its folder a store lacks all of them. For what people are shown,
 // once it is known which of two checks agree.
 void CutFilesShort(CheckReport& report);
@@ -145,10 +153,10 @@ class MergeSource {
   // DATA_LOSS: not a database, or CheckRows finds violations in it, or a file there that is whole says that it is not of the job whose row names it.
   // Reading the rows of a large one takes minutes. A stop also ends what is done with it later.
   static absl::StatusOr<MergeSource> Open(const std::filesystem::path& file, const std::filesystem::path& artifacts = {},
-                                          const std::stop_token& stop = {});
+                                          const std::stop_token& stop = {}, const CheckMore& more = {});
   // What Open() does but for reading the rows, which Read() then does, once: neither takes over what is not sound.
   static absl::StatusOr<MergeSource> Hold(const std::filesystem::path& file, const std::filesystem::path& artifacts = {});
-  absl::Status Read(const std::stop_token& stop);
+  absl::Status Read(const std::stop_token& stop, const CheckMore& more = {});
   MergeSource(MergeSource&&) noexcept;
   ~MergeSource();
 

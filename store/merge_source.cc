@@ -147,20 +147,20 @@ absl::StatusOr<MergeSource> MergeSource::Hold(const std::filesystem::path& file,
 }
 
 absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file, const std::filesystem::path& artifacts,
-                                              const std::stop_token& stop) {
+                                              const std::stop_token& stop, const CheckMore& more) {
   ASSIGN_OR_RETURN(MergeSource source, Hold(file, artifacts));
-  RETURN_IF_ERROR(source.Read(stop));
+  RETURN_IF_ERROR(source.Read(stop, more));
   source.StopWith(stop);
   return source;
 }
 
-absl::Status MergeSource::Read(const std::stop_token& stop) {
+absl::Status MergeSource::Read(const std::stop_token& stop, const CheckMore& more) {
   if (impl_->is_read) return absl::OkStatus();
   const std::string file = impl_->file.string();
   impl_->stopping.reset();  // The check stops its connection itself.
   // Results do not hang on files: which of these are whole CopyFiles() finds out.
   ExpectedFiles expected{.with_parts = true};
-  const absl::StatusOr<CheckReport> read = CheckRows(*impl_->db, expected, stop);
+  const absl::StatusOr<CheckReport> read = CheckRows(*impl_->db, expected, stop, more);
   if (absl::IsDataLoss(read.status())) return absl::DataLossError(fmt::format("'{}': nothing was merged: {}", file, std::string(read.status().message())));
   ASSIGN_OR_RETURN(const CheckReport report, read);
   if (!report.violations.empty()) {

@@ -12,6 +12,7 @@
 #include "proto/base/build_info.h"
 #include "proto/base/text.h"
 #include "proto/types/time.h"
+#include "scheduler/service/check_members.h"
 #include "store/artifacts.h"
 #include "store/migrate.h"
 #include "store/repair.h"
@@ -24,7 +25,7 @@ absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artif
   store::ExpectedFiles expected{.with_parts = read_artifacts};
   {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store.ReadToCheck());
-    ASSIGN_OR_RETURN(report, store::CheckRows(snapshot.db(), expected, stop));
+    ASSIGN_OR_RETURN(report, store::CheckRows(snapshot.db(), expected, stop, CheckMembers));
   }
   RETURN_IF_ERROR(store::CheckFiles(store.artifacts(), std::move(expected), read_artifacts, stop, report));
   return report;
@@ -52,6 +53,10 @@ constexpr std::pair<store::Concern, std::string_view> kAdvice[] = {
      "values of these jobs in tables and figures may be lacking or wrong: 'longreach verify JOB' trains one of them again beside the store and compares, and changes nothing. Where they have to be right in "
      "this store, 'store check --repair' has jobs run again whose results are not whole; for values that contradict each other, put the last copy that is sound in its place "
      "(docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
+    {store::Concern::kMembers,
+     "tables, figures and lists of these sweeps show values of jobs that are not theirs, or under another system's name, and may lack some. What jobs have measured is not touched: 'longreach job JOB' "
+     "shows it with what the job was trained with. No other store takes this one over in a merge. Put the last copy that is sound in its place (docs/OPERATIONS.md, Restore); jobs that ended after "
+     "that copy run again"},
     {store::Concern::kWork,
      "what jobs have measured is not touched where only what is to run, runs or is counted is contradicted: then jobs may stand still, run without need or be counted wrongly, and no other store takes this one "
      "over in a merge. 'store check --repair' puts right what follows from the rest of the store. For what it leaves, put the last copy that is sound in its place (docs/OPERATIONS.md, "
@@ -71,6 +76,7 @@ v1::CheckStoreResponse ToResponse(store::CheckReport report, const std::filesyst
   for (const auto& [concern, advice] : kAdvice) {
     if (report.Has(concern)) response.add_remarks(std::string(advice));
   }
+  for (const std::string& remark : report.remarks) response.add_remarks(remark);
   if (!report.unnamed.empty()) response.add_remarks(RemarkOn(report.unnamed, folder));
   response.set_sweeps(static_cast<int32_t>(report.sweeps));
   response.set_jobs(static_cast<int32_t>(report.jobs));
@@ -238,10 +244,10 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
   }
   std::unique_ptr<store::MergeSource> source = std::move(looked_at);
   if (source == nullptr) {
-    ASSIGN_OR_RETURN(store::MergeSource opened, store::MergeSource::Open(request.path(), {}, stop));
+    ASSIGN_OR_RETURN(store::MergeSource opened, store::MergeSource::Open(request.path(), {}, stop, CheckMembers));
     source = std::make_unique<store::MergeSource>(std::move(opened));
   }
-  RETURN_IF_ERROR(source->Read(stop));  // If it was only held.
+  RETURN_IF_ERROR(source->Read(stop, CheckMembers));  // If it was only held.
   source->StopWith(stop);
   {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
@@ -269,7 +275,7 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
 
 absl::StatusOr<std::unique_ptr<store::MergeSource>> LookBeforeMerge(const std::string& path, const std::stop_token& stop) {
   RETURN_IF_ERROR(CheckPath(path, "name the file of the other store"));
-  ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(path, {}, stop));
+  ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(path, {}, stop, CheckMembers));
   ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> empty, store::Store::Open(":memory:", {}));
   ASSIGN_OR_RETURN(store::Snapshot snapshot, empty->Read());
   RETURN_IF_ERROR(source.Check(snapshot.db()));

@@ -3,7 +3,8 @@
 --
 -- `longreach store check` runs these, and beside them what SQL alone cannot say: SQLite's integrity_check (pages, indexes, types,
 -- and the CHECK and UNIQUE rules of the schema) and foreign_key_check, that each id is the SHA-256 of its specification, that each
--- artifact's file is there with its size, and with --artifacts that it still has its hash and is of the jobs whose rows name it.
+-- artifact's file is there with its size, and with --artifacts that it still has its hash and is of the jobs whose rows name it; and
+-- that a sweep's members are the jobs that its specification makes, each at its position.
 --
 --   results    exactly one accepted result per succeeded job and none elsewhere; it belongs to the attempt that held the lease: an
 --              attempt that was lost, failed or given back, or that the job had left, never has one; a mean is that of the values beside it

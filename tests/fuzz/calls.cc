@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "proto/base/sha256.h"
+#include "scheduler/service/check_members.h"
 #include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_logs.h"
 #include "scheduler/service/query_sweeps.h"
@@ -50,7 +51,7 @@ class World final : public EngineFixture {
     for (int i = 0; i < kMaxCalls && !draw.empty(); ++i) Step(draw);
     engine_->Shutdown();
     SynchronizeDrawn(draw);  // Too late.
-    const absl::StatusOr<store::CheckReport> report = store::Check(store_->writer_connection(), store_->artifacts(), true);
+    const absl::StatusOr<store::CheckReport> report = store::Check(store_->writer_connection(), store_->artifacts(), true, {}, CheckMembers);
     Must(report.ok(), "the store can be checked", report.status().message());
     Must(report->violations.empty(), "the ledger is right", report->violations.empty() ? "" : report->violations.front());
   }

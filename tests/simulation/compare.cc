@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "scheduler/service/check_members.h"
 #include "store/maintenance.h"
 #include "store/measurements.h"
 
@@ -177,7 +178,7 @@ void CompareAll(World& world, const Model& model, sql::Connection& db) {
 }
 
 void CheckLedger(World& world, sql::Connection& db, const store::ArtifactFiles& files) {
-  const absl::StatusOr<store::CheckReport> report = store::Check(db, files, true);
+  const absl::StatusOr<store::CheckReport> report = store::Check(db, files, true, {}, service::CheckMembers);
   if (!report.ok()) return world.Violation(fmt::format("the ledger check does not run: {}", std::string(report.status().message())));
   for (const std::string& violation : report->violations) world.Violation(fmt::format("ledger: {}", violation));
 }

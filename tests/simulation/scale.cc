@@ -14,6 +14,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/catalog/catalog.h"
+#include "scheduler/service/check_members.h"
 #include "scheduler/service/engine.h"
 #include "store/log_keeper.h"
 #include "store/maintenance.h"
@@ -226,7 +227,7 @@ absl::StatusOr<ScaleFigures> RunIn(const ScaleOptions& options, const std::files
   ASSIGN_OR_RETURN(const int64_t lost, store->writer_connection().One<int64_t>("SELECT count(*) FROM attempts WHERE outcome = 'lost'"));
   figures.false_expiries += lost;
   if (!options.check) return figures;
-  ASSIGN_OR_RETURN(const store::CheckReport report, store::Check(store->writer_connection(), store->artifacts(), true));
+  ASSIGN_OR_RETURN(const store::CheckReport report, store::Check(store->writer_connection(), store->artifacts(), true, {}, service::CheckMembers));
   if (!report.violations.empty()) return absl::DataLossError(report.violations[0]);
   return figures;
 }

@@ -10,6 +10,7 @@
 #include "proto/base/build_info.h"
 #include "proto/base/sha256.h"
 #include "proto/types/abilities.h"
+#include "scheduler/service/check_members.h"
 #include "scheduler/service/maintenance.h"
 #include "store/maintenance.h"
 #include "tests/faults/storage/later_migrations.h"
@@ -408,7 +409,7 @@ absl::Status Rig::WriteGroup() {
 }
 
 std::vector<std::string> Rig::Violations() {
-  const absl::StatusOr<store::CheckReport> report = store::Check(store_->writer_connection(), store_->artifacts(), true);
+  const absl::StatusOr<store::CheckReport> report = store::Check(store_->writer_connection(), store_->artifacts(), true, {}, service::CheckMembers);
   if (!report.ok()) return {fmt::format("the check fails: {}", report.status().ToString())};
   std::vector<std::string> violations = report->violations;
   for (const auto& [about, fact] : outside_.facts) {

@@ -6,6 +6,7 @@
 #include "proto/base/build_info.h"
 #include "proto/base/sha256.h"
 #include "proto/types/abilities.h"
+#include "scheduler/service/check_members.h"
 #include "store/maintenance.h"
 #include "store/measurements.h"
 #include "store/sweeps.h"
@@ -21,7 +22,7 @@ EngineFixture::EngineFixture() {
 }
 
 void EngineFixture::CheckLedger() {
-  const absl::StatusOr<store::CheckReport> report = store::Check(store_->writer_connection(), store_->artifacts(), true);
+  const absl::StatusOr<store::CheckReport> report = store::Check(store_->writer_connection(), store_->artifacts(), true, {}, CheckMembers);
   ASSERT_TRUE(report.ok()) << report.status();
   for (const std::string& violation : report->violations) ADD_FAILURE() << violation;
 }
