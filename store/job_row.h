@@ -25,6 +25,10 @@ inline constexpr std::string_view kStateToRun =
     "iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded'), "
     "'waiting', 'queued')";
 
+// Of a job `j` that has its result and a job `s` that makes an input of it: the result that `s` has in this store, if any, is not what `j` began with. So it is once a repair has had `s` run again.
+// Otherwise the numbers of attempts ascend from what makes an input to what begins with it, whichever store they came from.
+inline constexpr std::string_view kIsOfAnotherRun = "(s.state <> 'succeeded' OR s.attempt > j.attempt)";
+
 // The split_group of a job that goes on from its newest checkpoint as the pack that made it, by the number that the scheduler gives such a pack (GroupOfBegun() in
 // scheduler/core); 0 where there is none. One of step 0, of a job that is trained, is none: it begins anew, with whom there is. For statements whose outer table is
 // `jobs` by that name.

@@ -123,8 +123,10 @@ struct MergeReport {
   int results_added = 0;
   int artifacts_added = 0;  // Rows: one for each job that a file belongs to.
   int results_in_both = 0;
-  // One line per job whose results differ, of which ours stay; and per job whose result came though it was made of another one than ours.
+  // One line per job whose results differ, if only in their weights, of which ours stay; and per job whose result came though it was made of another one than ours, or is here and was made of
+  // another one than came.
   std::vector<std::string> differences{};
+  int weights_not_compared = 0;  // Jobs with the same values here and there whose weights are of other files, which could not be read or are of another trainer.
   int lacking = 0;  // Files that are missing or damaged over there, and were not here either.
   // Jobs that were leased here and have their result now; they are no members of their attempts any more. The caller ends
   // attempts that have no member left, and tells their workers.
@@ -162,7 +164,7 @@ class MergeSource {
 
   // From now on this stop ends what is done with it, in the place of the one that it was opened with.
   void StopWith(const std::stop_token& stop);
-  // What Apply would refuse, before anything is copied. It and what follows come after Read().
+  // What Apply would refuse, before anything is copied; it also finds whose weights CopyFiles() is to compare. It and what follows come after Read().
   absl::Status Check(sql::Connection& ours);
   // Copies the artifact files that `files` lacks and that are whole over there. Takes long; call it before Apply and not on the writer's thread. The pins keep
   // the files until rows name them; they are to be settled after the commit, or noted (NoteUnnamed) when nothing came of it, also when this

@@ -63,8 +63,10 @@ class Merge {
   absl::Status Compare(const JobRow& job, const JobRow& own);
   // Notes of a job of theirs, and of its result, that ours is another one.
   void Differ(const JobRow& job, const std::string& how);
-  // An input of a job of ours whose result over there is not the one that is here; empty: there is none.
+  // An input of a job of ours that over there is not what it is here, and in what; empty: there is none.
   absl::StatusOr<std::string> OtherInput(int64_t own);
+  // Notes what a result that came was made of, where that did not come with it, and which results here were made of another one than the job's that came.
+  absl::Status NoteOtherInputs(const JobRow& job, int64_t own);
 
   sql::Connection& theirs_;
   sql::Transaction& ours_;
@@ -72,7 +74,8 @@ class Merge {
   const TellMerge& tell_;
   MergeReport report_;
   size_t differing_ = 0;
-  std::set<int64_t> kept_;  // Jobs of which both have a result and these differ, by our numbers.
+  std::set<int64_t> kept_;          // Jobs of which both have a result and these differ, by our numbers.
+  std::set<int64_t> kept_weights_;  // Those that differ in their weights alone.
   // From numbers over there to ours.
   std::unordered_map<int64_t, int64_t> attempts_;
   std::vector<int64_t> new_attempts_;  // Theirs,
@@ -267,9 +270,7 @@ absl::Status Merge::CopyResult(const JobRow& job, int64_t own) {
   ASSIGN_OR_RETURN(std::vector<ProgressRow> progress, ProgressOf(theirs_, job.num));
   RETURN_IF_ERROR(AddProgress(ours_, own, progress));
   ++report_.results_added;
-  ASSIGN_OR_RETURN(const std::string other, OtherInput(own));
-  if (!other.empty()) Differ(job, fmt::format("its result comes from there, where its input {} has another result than here", other));
-  return absl::OkStatus();
+  return NoteOtherInputs(job, own);
 }
 
 absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoints_only) {
@@ -324,48 +325,47 @@ void Merge::Differ(const JobRow& job, const std::string& how) {
 }
 
 absl::StatusOr<std::string> Merge::OtherInput(int64_t own) {
-  if (kept_.empty()) return std::string();
+  if (kept_.empty() && kept_weights_.empty()) return std::string();
   ASSIGN_OR_RETURN(const std::vector<JobInputRow> inputs, InputsOf(ours_, own));
   for (const JobInputRow& input : inputs) {
-    if (kept_.contains(input.source)) return fmt::format("{} (job {})", input.name, input.source_id.substr(0, 8));
+    if (kept_.contains(input.source)) return fmt::format("{} (job {}) has another result than here", input.name, input.source_id.substr(0, 8));
+    if (!input.artifact.empty() && kept_weights_.contains(input.source)) return fmt::format("{} (job {}) has other weights than here", input.name, input.source_id.substr(0, 8));
   }
   return std::string();
 }
 
+absl::Status Merge::NoteOtherInputs(const JobRow& job, int64_t own) {
+  ASSIGN_OR_RETURN(const std::string other, OtherInput(own));
+  ASSIGN_OR_RETURN(const std::string gone, InputOfAnotherRun(theirs_, job.num));
+  if (!other.empty()) Differ(job, fmt::format("its result comes from there, where its input {}", other));
+  else if (!gone.empty()) Differ(job, fmt::format("its result comes from there, where it was made of a result of its input {} that is not there any more", gone));
+  // Of a job that a repair here has had run again, and that had not ended.
+  ASSIGN_OR_RETURN(const std::vector<int64_t> made_here, MadeOfAnotherRun(ours_, own));
+  for (const int64_t num : made_here) {
+    ASSIGN_OR_RETURN(const JobRow made, GetJob(ours_, num));
+    Differ(made, fmt::format("its result was made here, of another result of its input, job {}, than the one that comes from there", job.id.substr(0, 8)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Merge::Compare(const JobRow& job, const JobRow& own) {
   ++report_.results_in_both;
-  const auto differ = [&](const std::string& how) {
+  ASSIGN_OR_RETURN(const std::string difference, DifferenceOfResults(theirs_, job, ours_, own));
+  if (!difference.empty()) {
     kept_.insert(own.num);
-    Differ(job, how);
-  };
-  if (job.diverged != own.diverged) {
-    differ(own.diverged ? "diverged here, not there" : "diverged there, not here");
+    Differ(job, difference);
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(std::vector<Measurement> there, MeasurementsOf(theirs_, job.num, false));
-  ASSIGN_OR_RETURN(std::vector<Measurement> here, MeasurementsOf(ours_, own.num, false));
-  const auto key = [](const Measurement& m) { return std::tie(m.metric, m.length, m.slice); };
-  size_t differing = 0;
-  std::string first;
-  size_t i = 0;
-  size_t j = 0;
-  // Both ascend by their key.
-  while (i < here.size() || j < there.size()) {
-    const bool only_here = j == there.size() || (i < here.size() && key(here[i]) < key(there[j]));
-    const bool only_there = i == here.size() || (j < there.size() && key(there[j]) < key(here[i]));
-    if (only_here || only_there || here[i].value != there[j].value) {
-      const Measurement& m = only_there ? there[j] : here[i];
-      if (++differing == 1) {
-        first = fmt::format("{}{} is {} here and {} there", m.metric,
-                            m.length == 0 ? " over all lengths" : fmt::format(" at length {}", m.length),
-                            only_there ? "missing" : ShortestNumber(here[i].value),
-                            only_here ? "missing" : ShortestNumber(there[j].value));
-      }
-    }
-    if (!only_there) ++i;
-    if (!only_here) ++j;
+  // Two runs may end with the same values, as of a share that is 1 in both, and not with the same weights.
+  ASSIGN_OR_RETURN(const std::optional<TwoFiles> files, OtherFilesOfWeights(theirs_, job.num, ours_, own.num));
+  if (!files) return absl::OkStatus();
+  const auto same = files_.same_weights.find(job.id);
+  if (same == files_.same_weights.end()) {
+    ++report_.weights_not_compared;
+  } else if (!same->second) {
+    kept_weights_.insert(own.num);
+    Differ(job, "its values are the same here and there, and its weights are not: there are two runs of it");
   }
-  if (differing > 0) differ(differing == 1 ? first : fmt::format("{}, and {} more values differ", first, differing - 1));
   return absl::OkStatus();
 }
 

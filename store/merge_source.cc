@@ -89,6 +89,7 @@ struct MergeSource::Impl {
   std::unique_ptr<sql::Connection> db;
   std::vector<NamedFile> named;   // By its rows, in the order of hashes.
   FilesOfMerge files_of_merge;    // What CopyFiles() has made of them.
+  std::map<std::string, TwoFiles> weights;  // That it is to compare.
   std::stop_token stop;
   std::unique_ptr<sql::StopQueries> stopping;
 };
@@ -186,7 +187,11 @@ void MergeSource::StopWith(const std::stop_token& stop) {
   impl_->stopping = std::make_unique<sql::StopQueries>(*impl_->db, stop);
 }
 
-absl::Status MergeSource::Check(sql::Connection& ours) { return CheckMerge(*impl_->db, ours); }
+absl::Status MergeSource::Check(sql::Connection& ours) {
+  RETURN_IF_ERROR(CheckMerge(*impl_->db, ours));
+  ASSIGN_OR_RETURN(impl_->weights, WeightsToCompare(*impl_->db, ours));
+  return absl::OkStatus();
+}
 
 absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins, const TellMerge& tell) {
   ASSIGN_OR_RETURN(const double all, impl_->db->One<double>("SELECT total(bytes) FROM (SELECT DISTINCT sha256, bytes FROM artifacts)"));
@@ -211,7 +216,8 @@ absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins
     if (!absl::IsNotFound(copied) && !absl::IsDataLoss(copied) && !is_away) return copied;
     impl_->files_of_merge.lacking.insert(hash);
   }
-  return misplaced.Refusal(impl_->file);
+  RETURN_IF_ERROR(misplaced.Refusal(impl_->file));
+  return CompareWeights(impl_->weights, files, impl_->stop, impl_->files_of_merge.same_weights);
 }
 
 absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx, const TellMerge& tell) {

@@ -266,6 +266,10 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
   response.set_artifacts_added(report.artifacts_added);
   response.set_results_in_both(report.results_in_both);
   for (std::string& difference : report.differences) response.add_differences(std::move(difference));
+  if (report.weights_not_compared > 0) {
+    response.add_differences(fmt::format("{} with the same values here and there left other files of weights, which could not be compared: they are missing, damaged or of another trainer. Ours stay",
+                                         report.weights_not_compared == 1 ? "1 job" : fmt::format("{} jobs", report.weights_not_compared)));
+  }
   if (report.lacking > 0) {
     response.add_differences(fmt::format("{} of its files {} missing or damaged over there and not here either; a merge of a store that has {} brings {}", report.lacking,
                                          report.lacking == 1 ? "is" : "are", report.lacking == 1 ? "it" : "them", report.lacking == 1 ? "it" : "them"));

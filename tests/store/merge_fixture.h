@@ -19,6 +19,7 @@ class MergeTest : public ::testing::Test {
   absl::StatusOr<MergeReport> Merge() {
     theirs_.reset();  // A store is merged when nobody holds it.
     ASSIGN_OR_RETURN(MergeSource source, MergeSource::Open(folder_ / "theirs.db"));
+    RETURN_IF_ERROR(source.Check(ours_.db()));
     std::vector<Pin> pins;
     RETURN_IF_ERROR(source.CopyFiles(ours_.store->artifacts(), pins));
     ASSIGN_OR_RETURN(sql::Transaction tx, sql::Transaction::Begin(ours_.db()));
