@@ -7,6 +7,7 @@
 
 #include "proto/types/words.h"
 #include "store/given_up.h"
+#include "store/job_row.h"
 #include "store/loss_curves.h"
 #include "store/reference.h"
 
@@ -262,6 +263,13 @@ absl::StatusOr<int64_t> JobsAhead(sql::Connection& db, int priority, int64_t job
       "AND j.priority > ?) + (SELECT count(*) FROM jobs AS j WHERE j.requirement = r.num AND j.state = 'queued' "
       "AND j.wanted = 1 AND j.priority = ? AND j.num < ?)), 0) FROM requirements AS r",
       priority, priority, job);
+}
+
+absl::StatusOr<std::vector<std::string>> MembersMadeOfAnotherRun(sql::Connection& db, int64_t sweep) {
+  static const std::string kSql = fmt::format("SELECT j.id FROM sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = ? AND sj.role = 'member' AND j.state = 'succeeded' AND EXISTS ("
+                                              "SELECT 1 FROM job_inputs AS i CROSS JOIN jobs AS s ON s.num = i.source WHERE i.job = j.num AND {}) ORDER BY sj.position",
+                                              kIsOfAnotherRun);
+  return db.All<std::string>(kSql, sweep);
 }
 
 }  // namespace longreach::store

@@ -133,4 +133,7 @@ absl::StatusOr<std::vector<std::string>> SweepIdsBeginning(sql::Connection& db, 
 // submitted before.
 absl::StatusOr<int64_t> JobsAhead(sql::Connection& db, int priority, int64_t job);
 
+// Members of a sweep, by their ids in order of expansion, whose result was made of another run of an input's job than the one that is here (kIsOfAnotherRun, job_row.h).
+absl::StatusOr<std::vector<std::string>> MembersMadeOfAnotherRun(sql::Connection& db, int64_t sweep);
+
 }  // namespace longreach::store

@@ -21,6 +21,9 @@ constexpr const char* kLacksScore =
 constexpr const char* kSucceededWith =
     "FROM attempt_jobs AS aj CROSS JOIN attempts AS a ON a.id = aj.attempt WHERE aj.job = jobs.num AND aj.dropped = 0 AND a.outcome = 'succeeded'";
 constexpr const char* kValues = "(SELECT count(*) FROM measurements AS m WHERE m.job = jobs.num)";
+// Jobs that have begun with its result, and have none of their own.
+constexpr const char* kBegunWithIt = "SELECT DISTINCT b.num FROM job_inputs AS i JOIN jobs AS b ON b.num = i.job WHERE i.source = {} AND b.state <> 'succeeded'";
+constexpr const char* kMadeOfIt = "(SELECT count(DISTINCT made.num) FROM job_inputs AS i JOIN jobs AS made ON made.num = i.job WHERE i.source = jobs.num AND made.state = 'succeeded')";
 // A row that says itself that it is of another kind says nothing about which score it lacks.
 constexpr const char* kIsOfItsKind = "EXISTS (SELECT 1 FROM requirements AS r WHERE r.num = jobs.requirement AND r.experiment = jobs.experiment)";
 constexpr const char* kJob = "'job ' || substr(jobs.id, 1, 8)";
@@ -55,10 +58,16 @@ MendingRule ResultsOfAnotherAttempt() {
 MendingRule ResultsThatAreNotWhole() {
   const std::string has_a_sweep = fmt::format(
       "EXISTS (SELECT 1 FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = jobs.num AND s.state IN ('live', 'paused') AND {})", NotGivenUp("sj"));
-  return {.find = fmt::format("SELECT num, {} || ' runs again: its result was not whole' || iif({} > 0, '; values of it that are in the backup alone: ' || {}, '') FROM jobs "
+  const std::string begun = fmt::format("(SELECT count(*) FROM ({} AND b.checkpoint_step > 0))", fmt::format(kBegunWithIt, "jobs.num"));
+  return {.find = fmt::format("SELECT num, {} || ' runs again: its result was not whole' || iif({} > 0, '; values of it that are in the backup alone: ' || {}, '') "
+                              "|| iif({} > 0, '; results that were made of it, and stay: ' || {}, '') "
+                              "|| iif({} > 0, '; jobs that had begun with it, and begin anew: ' || {}, '') FROM jobs "
                               "WHERE state = 'succeeded' AND {} AND (({} AND diverged = 1) OR (diverged = 0 AND NOT {}) OR (diverged = 0 AND {}) OR {}) ORDER BY num",
-                              kJob, kValues, kValues, kIsOfItsKind, kHasValues, kHasValues, kLacksScore, kHasNonFinite),
+                              kJob, kValues, kValues, kMadeOfIt, kMadeOfIt, begun, begun, kIsOfItsKind, kHasValues, kHasValues, kLacksScore, kHasNonFinite),
           .mends = {"DELETE FROM measurements WHERE job = ?1",
+                    // On a GPU it may come to other weights, and a job that went on from its checkpoint would be made of both.
+                    fmt::format("DELETE FROM artifacts WHERE kind = 'checkpoint' AND job IN ({})", fmt::format(kBegunWithIt, "?1")),
+                    fmt::format("UPDATE jobs SET checkpoint_step = 0, split_group = max(split_group, 0) WHERE num IN ({})", fmt::format(kBegunWithIt, "?1")),
                     fmt::format("UPDATE jobs SET state = iif({}, {}, 'cancelled'), attempt = NULL, diverged = 0, diverged_at = 0, failures = 0, losses = 0, failure = '', split_group = 0 "
                                 "WHERE num = ?1",
                                 has_a_sweep, kStateToRun)}};

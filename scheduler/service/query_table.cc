@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/types/job.h"
 #include "proto/types/usual_axes.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/decoder_values.h"
@@ -26,6 +27,7 @@
 #include "scheduler/service/table_source.h"
 #include "scheduler/service/test_lengths.h"
 #include "store/measurements.h"
+#include "store/reading.h"
 #include "store/sweeps.h"
 
 namespace longreach::service {
@@ -64,6 +66,18 @@ bool HasInputNamed(const v1::SweepSpec& sweep, std::string_view name) {
     return std::ranges::any_of(spec.inputs(), [name](const v1::Input& input) { return input.name() == name; });
   };
   return has(sweep) || std::ranges::any_of(sweep.systems(), [&has](const v1::System& system) { return has(system.with()); });
+}
+
+// Of a sweep some of whose jobs were made of what another job no longer has, as a repair has had that one run again: their values are true, and what is traced from them is not what they came from.
+absl::Status NoteOtherInputs(sql::Connection& db, const store::SweepRow& sweep, const v1::SweepSpec& spec, v1::Table& built) {
+  const auto has_inputs = [](const v1::System& system) { return !system.with().inputs().empty(); };
+  if (spec.inputs().empty() && std::ranges::none_of(spec.systems(), has_inputs)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::vector<std::string> jobs, store::MembersMadeOfAnotherRun(db, sweep.num));
+  if (jobs.empty()) return absl::OkStatus();
+  for (std::string& job : jobs) job = ShortId(job);
+  built.add_notes(fmt::format("{} made of another result of an input than the one that is here, if any is, as the input's job was mended and ran again since: {}; 'longreach verify JOB' trains one again beside the store",
+                              jobs.size() == 1 ? "1 job was" : fmt::format("{} jobs were", jobs.size()), JoinSome(jobs, 3)));
+  return absl::OkStatus();
 }
 
 // A sweep's jobs on their way into its table: where values stand is found first, then each job is added with those that it has there.
@@ -202,6 +216,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   RETURN_IF_ERROR(table.CheckOnly());
   v1::Table built = table.Build();
   RETURN_IF_ERROR(filler.NoteNoValue(built));
+  RETURN_IF_ERROR(NoteOtherInputs(db, sweep, sweep_spec, built));
   if (const std::string note = NoteOnDecoders(sweep_spec, built.metric(), table.MeasuredSystems()); !note.empty()) built.add_notes(note);
   if (built.title().empty()) built.set_title(sweep.name);
   return built;

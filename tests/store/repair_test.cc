@@ -9,6 +9,7 @@
 
 #include <sqlite3.h>
 
+#include "store/reading.h"
 #include "tests/store/fixture.h"
 
 namespace longreach::store {
@@ -159,6 +160,39 @@ TEST_F(RepairTest, AJobWhoseResultIsNotWholeRunsAgainAndWhatNeedsItWaits) {
   // It can have a result again.
   test_.Succeed(test_.Start("w1", {4}, 120), 0.25, 130);
   EXPECT_EQ(Ask<double>("SELECT value FROM measurements WHERE job = 4 AND length = 0"), 0.25);
+}
+
+// They are true, and of other weights than will be there.
+TEST_F(RepairTest, WhatWasMadeOfAResultThatIsNotWholeStaysAndIsCounted) {
+  test_.Succeed(test_.Start("w1", {4}, 60), 0.5, 70);
+  EXPECT_OK(test_.Write([&](sql::Transaction& tx) { return ReleaseJob(tx, 6); }));
+  test_.Succeed(test_.Start("w1", {6}, 80), 0.75, 90);
+  EXPECT_THAT(*MembersMadeOfAnotherRun(test_.db(), 1), IsEmpty());
+  Plant("DELETE FROM measurements WHERE job = 4 AND length = 0");
+
+  EXPECT_THAT(MendIt().done, Contains(HasSubstr("runs again: its result was not whole; values of it that are in the backup alone: 1; results that were made of it, and stay: 1")));
+
+  EXPECT_EQ(test_.Job(6).state, State::kSucceeded);
+  EXPECT_THAT(*MembersMadeOfAnotherRun(test_.db(), 1), ElementsAre(jobs_[5].id));
+  test_.Succeed(test_.Start("w1", {4}, 120), 0.5, 130);
+  EXPECT_THAT(*MembersMadeOfAnotherRun(test_.db(), 1), ElementsAre(jobs_[5].id)) << "that one was not there yet";
+  EXPECT_THAT(test_.Violations(true), IsEmpty());
+}
+
+// Its checkpoint is of weights that may be others the next time.
+TEST_F(RepairTest, WhatHasBegunWithAResultThatIsNotWholeBeginsAnew) {
+  test_.Succeed(test_.Start("w1", {4}, 60), 0.5, 70);
+  EXPECT_OK(test_.Write([&](sql::Transaction& tx) { return ReleaseJob(tx, 6); }));
+  const int64_t begun = test_.Start("w1", {6}, 80);
+  test_.AddFile(6, "checkpoint", 40, begun, "of step 40");
+  Plant("DELETE FROM measurements WHERE job = 4 AND length = 0");
+
+  EXPECT_THAT(MendIt().done, Contains(HasSubstr("; jobs that had begun with it, and begin anew: 1")));
+
+  EXPECT_EQ(test_.Job(6).state, State::kWaiting);
+  EXPECT_EQ(test_.Job(6).checkpoint_step, 0);
+  EXPECT_EQ(Ask<int>("SELECT count(*) FROM artifacts WHERE job = 6 AND kind = 'checkpoint'"), 0);
+  EXPECT_THAT(test_.Violations(true), IsEmpty());
 }
 
 TEST_F(RepairTest, AJobThatNoSweepWantsDoesNotRunAgain) {

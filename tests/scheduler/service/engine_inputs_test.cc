@@ -6,14 +6,18 @@
 #include <gtest/gtest.h>
 
 #include "proto/base/sha256.h"
+#include "scheduler/service/query_table.h"
+#include "store/repair.h"
 #include "tests/scheduler/service/engine_fixture.h"
 #include "tests/store/fixture.h"
 
 namespace longreach::service {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Steering = v1::SteerSweepRequest;
 
 class EngineInputsTest : public EngineFixture {
@@ -49,6 +53,41 @@ v1::SweepSpec WithWeights(v1::SweepSpec spec) {
   input->set_artifact("weights");
   input->mutable_from()->mutable_training()->set_steps(50);
   return spec;
+}
+
+// What began with the weights of before keeps its result, which is not of those that are there after a repair.
+TEST_F(EngineInputsTest, ATableSaysWhichJobsWereMadeOfAnInputThatHasRunAgainSince) {
+  Submit(WithWeights(Sweep("s", 1)));
+  TestWorker worker = Worker("a");
+  TrainWeights(worker);
+  worker.Succeed(worker.Take());
+  const auto notes = [&] {
+    v1::GetTableRequest request;
+    request.set_sweep("s");
+    const absl::StatusOr<v1::Table> table = GetTable(store_->writer_connection(), request);
+    EXPECT_TRUE(table.ok()) << table.status();
+    std::vector<std::string> all;
+    if (table.ok()) all.assign(table->notes().begin(), table->notes().end());
+    return all;
+  };
+  const auto other_input = HasSubstr("1 job was made of another result of an input than the one that is here");
+  EXPECT_THAT(notes(), Not(Contains(other_input)));
+  sql::Connection& db = store_->writer_connection();
+  {
+    absl::StatusOr<sql::Transaction> tx = sql::Transaction::Begin(db);
+    store::Mended mended;
+    ASSERT_TRUE(tx->Run("DELETE FROM measurements WHERE length = 0 AND job = (SELECT source FROM job_inputs)").ok());
+    ASSERT_TRUE(store::MendResults(*tx, mended).ok());
+    ASSERT_TRUE(tx->Commit().ok());
+    ASSERT_EQ(mended.done.size(), 1u);
+  }
+  RestartScheduler();
+  EXPECT_THAT(notes(), Contains(other_input));
+
+  TestWorker next = Worker("b");
+  TrainWeights(next);
+
+  EXPECT_THAT(notes(), Contains(other_input)) << "its weights came later";
 }
 
 TEST_F(EngineInputsTest, AJobWaitsForItsInputAndGetsItWithTheLease) {
