@@ -22,6 +22,7 @@
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "proto/base/shell_word.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -108,6 +109,10 @@ class Diff final : public Command {
     std::error_code missing;
     const std::string& own = session.settings().store;
     if (!own.empty() && (own == other_ || std::filesystem::equivalent(own, other_, missing))) return ComparedWithItself();
+    if (!std::filesystem::exists(other_, missing) && !missing) {
+      return Error(absl::StatusCode::kNotFound, fmt::format("there is no store '{}'", Printable(other_)),
+                   fmt::format("name the other store's file; of two sweeps in one store, 'longreach compare {} {}' says by how much they differ", ShellWord(sweep_), ShellWord(other_)));
+    }
     ASSIGN_OR_RETURN(Connection * here, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*here, sweep_));
     Settings settings = session.settings();

@@ -93,6 +93,9 @@ std::string NameInPlaceOfFile(std::string_view sentence) {
   const std::string word(sentence.substr(kBegin.size(), end - kBegin.size()));
   std::error_code error;
   const bool is_there = std::filesystem::is_regular_file(word, error);
+  if (is_there && word.ends_with(".db")) {
+    return fmt::format("there is no sweep '{}', which is a store's file\n'--store {}' looks into it, and the command diff compares results with those of another store", word, ShellWord(word));
+  }
   if (!is_there && !word.ends_with(".yaml") && !word.ends_with(".yml")) return std::string(sentence);
   // Of one with parts the sweeps have names of their own.
   const absl::StatusOr<SweepFile> file = is_there ? LoadSweep(LooksLikePath(word) ? word : "./" + word) : absl::NotFoundError("");

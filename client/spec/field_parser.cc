@@ -101,8 +101,9 @@ absl::Status CheckEncoding(std::string_view value) {
   const std::string_view name = value.substr(0, value.find(':'));
   const catalog::Encoding* encoding = catalog::FindEncoding(name);
   if (encoding == nullptr) {
-    return UsageError(fmt::format("unknown encoding '{}'", Printable(name)),
-                      JoinHints(DidYouMeanEncoding(name), "'longreach list encodings' shows all of them"));
+    const std::string_view written = name == "randomized" ? value : name;  // "randomized:rope" is meant as a whole.
+    return UsageError(fmt::format("unknown encoding '{}'", Printable(written)),
+                      JoinHints(DidYouMeanEncoding(written), "'longreach list encodings' shows all of them"));
   }
   const std::optional<catalog::EncodingName> parts = catalog::ParseEncodingName(value);
   if (!parts) {

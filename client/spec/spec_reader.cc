@@ -356,7 +356,8 @@ absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path, const std
     std::string hint =
         JoinHints(DidYouMean(preset_or_path, known), "'longreach list presets' shows all of them");
     if (const std::string file = FileMeant(preset_or_path, folder); !file.empty()) {
-      hint = fmt::format("there is a file {0} here: to read it, write '{0}'", Printable(file));
+      hint = file.ends_with(".db") ? fmt::format("'--store {}' names a store; a preset or a sweep file says what to train", Printable(preset_or_path))
+                                   : fmt::format("there is a file {0} here: to read it, write '{0}'", Printable(file));
     }
     if (preset_or_path == "-") hint = "to read a sweep file from standard input, write /dev/stdin";
     return Error(absl::StatusCode::kNotFound,
@@ -382,6 +383,10 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides, SweepFile
     if (equals == std::string::npos || path.empty()) {
       return UsageError(fmt::format("--set {}: expected PATH=VALUE", Printable(argument)),
                         "for example --set training.steps=1000 or --set seed=0..4");
+    }
+    if (path == "table" || path.starts_with("table.")) {
+      return UsageError(fmt::format("--set {}: how results are printed is no part of the sweep", Printable(path)),
+                        "say it in the sweep file, or as options of 'longreach results': --rows, --columns, --metric and others");
     }
     const auto at = [&path](const absl::Status& status) {
       const ErrorText text = SplitError(status);

@@ -243,6 +243,12 @@ TEST_F(DiffTest, AStoreIsNotComparedWithItselfThroughItsScheduler) {
   EXPECT_EQ(Diff().code, kDone) << "another one's scheduler is asked";
 }
 
+TEST_F(DiffTest, WhoNamesASecondSweepIsToldWhatComparesTwo) {
+  const Outcome outcome = EmbeddedTest::Run({"diff", "first", "second", "--scheduler", here_.address()});
+  EXPECT_EQ(outcome.code, kNotFound);
+  EXPECT_EQ(outcome.err, "error: there is no store 'second'\n  name the other store's file; of two sweeps in one store, 'longreach compare first second' says by how much they differ\n");
+}
+
 TEST_F(DiffTest, AVariableThatWasNeverSetIsNoStore) {
   const Outcome outcome = EmbeddedTest::Run({"diff", "first", "", "--scheduler", here_.address()});
   EXPECT_EQ(outcome.code, kUsage);

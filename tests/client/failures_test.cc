@@ -75,6 +75,9 @@ TEST_F(FailuresTest, WhoNamesASweepsFileIsToldTheSweepsName) {
                              "  that is 'mine' here; " + sweeps);
   EXPECT_THAT(told(folder.Write("h.yaml", "axes: {seed: 1}\n")), HasSubstr("that is 'h' here; "));
   EXPECT_THAT(told("gone.yml"), HasSubstr("which is a file's name"));
+  const std::string store = folder.Write("b1.db", "");
+  EXPECT_EQ(told(store), "error: there is no sweep '" + store + "', which is a store's file\n  '--store " + store +
+                             "' looks into it, and the command diff compares results with those of another store\n");
   EXPECT_THAT(told("gone.yml"), HasSubstr("\n  did you mean 'mine'? " + sweeps));
   EXPECT_EQ(told("mien"), "error: there is no sweep 'mien'; did you mean 'mine'? " + sweeps);
 }

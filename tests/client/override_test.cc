@@ -158,6 +158,7 @@ TEST(OverrideTest, SuggestsThePathThatWasMeant) {
   EXPECT_THAT(OverrideRefusal({"training=5"}),
               HasSubstr("'training' is a group of fields\n  set one of them: steps, "));
   EXPECT_THAT(OverrideRefusal({"inputs.name=5"}), HasSubstr("can only be written in a sweep file"));
+  EXPECT_THAT(OverrideRefusal({"table.rows=task"}), HasSubstr("--set table.rows: how results are printed is no part of the sweep\n  say it in the sweep file, or as options of 'longreach results'"));
   EXPECT_THAT(OverrideRefusal({"training.steps.x=5"}), HasSubstr("unknown field 'training.steps.x'\n  did you mean 'training.steps', which has no fields below it? 'training' has"));
   EXPECT_THAT(OverrideRefusal({"data.name=x"}), HasSubstr("unknown field 'data.name'\n  did you mean 'data', which has no fields below it? a sweep has: "));
   EXPECT_THAT(OverrideRefusal({"training.=5"}), HasSubstr("unknown field"));
@@ -207,7 +208,7 @@ TEST(OverrideTest, KnowsEncodingsAndTasksAsPapersWriteThem) {
   }
   EXPECT_THAT(OverrideRefusal({"task=Even Pairs"}), HasSubstr("did you mean 'even_pairs'?"));
   EXPECT_THAT(OverrideRefusal({"task=parity"}), HasSubstr("did you mean 'parity_check'?"));
-  for (const char* written : {"rope_randomized", "Randomized RoPE", "rotary_randomized"}) {
+  for (const char* written : {"rope_randomized", "Randomized RoPE", "rotary_randomized", "randomized:rope"}) {
     EXPECT_THAT(OverrideRefusal({std::string("encoding=") + written}), HasSubstr("did you mean 'rope:randomized'?")) << written;
   }
   EXPECT_THAT(OverrideRefusal({"encoding=rotary"}), HasSubstr("did you mean 'rope'?"));

@@ -327,6 +327,8 @@ TEST(LoadSweepTest, AFileIsReadByItsWholeNameOrPath) {
   EXPECT_THAT(refusal((folder.path() / "neither").string()), HasSubstr("name a file, or a preset"));
   EXPECT_THAT(refusal("-"), HasSubstr("to read a sweep file from standard input, write /dev/stdin"));
   EXPECT_TRUE(LoadSweep("table-b1", folder.path()).ok()) << "a preset is there by its name";
+  folder.Write("b1.db", "");
+  EXPECT_EQ(refusal("b1.db"), "error: there is no preset 'b1.db'\n  '--store b1.db' names a store; a preset or a sweep file says what to train\n");
 }
 
 }  // namespace
