@@ -58,7 +58,10 @@ std::string OptionHint(const CLI::App& app, const CLI::ParseError& error, const 
   if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return "";
   const std::string_view words = std::string_view(message).substr(std::min(message.find(": "), message.size() - 2) + 2);
   const std::string_view first = words.substr(0, words.find(' '));
-  if (first.ends_with(".db")) return fmt::format("'--store {}' names a store;", first);
+  if (first.ends_with(".db")) {
+    if (FindOption(app, "--store")->count() == 0) return fmt::format("'--store {}' names a store;", first);
+    return app.get_name() == "merge" ? "stores are merged one after the other;" : "";
+  }
   // A second sweep, for one table or figure of both.
   const std::string& name = app.get_name();
   if (!first.starts_with('-') && first.find('=') == first.npos && (name == "results" || name == "plot")) return "'longreach spec FIRST SECOND' writes one sweep of several, whose jobs are not trained again;";
@@ -81,6 +84,11 @@ std::string OptionMeant(const CLI::App& app, std::string_view word, std::string_
   const size_t equals = word.find('=');
   std::string name(word.substr(0, equals));
   if (!name.starts_with("--")) return FindOption(app, "-" + name) == nullptr ? "" : fmt::format("did you mean '-{}'?", name);
+  // Other programs have the format so.
+  if (name == "--format") return "did you mean '--output'?";
+  for (const Format format : {Format::kCsv, Format::kJson, Format::kLatex, Format::kMarkdown}) {
+    if (name == fmt::format("--{}", FormatName(format))) return fmt::format("did you mean '-o {}'?", FormatName(format));
+  }
   if (app.get_option_no_throw("--set") == nullptr) return "";
   name.erase(0, 2);
   std::ranges::replace(name, '-', '_');
@@ -89,6 +97,15 @@ std::string OptionMeant(const CLI::App& app, std::string_view word, std::string_
   if (constexpr std::string_view kAxes = "axes."; field.starts_with(kAxes)) field.erase(0, kAxes.size());
   const std::string_view value = equals != word.npos ? word.substr(equals + 1) : next.starts_with('-') ? std::string_view() : next;
   return fmt::format("'--set {}={}' sets that field;", field, value.empty() ? "VALUE" : value);
+}
+
+// The flag that was given a value ("--published=table_b1"), which CLI11 calls none that it can convert. Empty: it refuses something else.
+std::string FlagWithValue(const CLI::App& app, const CLI::ParseError& error, std::string_view message) {
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ConversionError)) return "";
+  for (const std::string& name : OptionNames(app)) {
+    if (message.find(fmt::format(": {} = ", name)) != message.npos && !TakesValue(*FindOption(app, name))) return name;
+  }
+  return "";
 }
 
 // Which commands have a long option that the one given has not: who writes it means one of them, or looks for what they do. Empty: none, or many.
@@ -351,6 +368,9 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
     std::string message = e.what();
     if (message == "A subcommand is required") {
       message = fmt::format("'{}' needs one of: {}", PathOf(command), Join(CommandNames(command), ", "));
+    }
+    if (const std::string flag = FlagWithValue(command, e, message); !flag.empty()) {
+      return Report(UsageError(fmt::format("{}: takes no value", flag), HelpHint(command)), json, environment);
     }
     return Report(UsageError(WordsOfParser(message), JoinHints(OptionHint(command, e, message), HelpHint(command))), json, environment);
   }

@@ -51,6 +51,22 @@ TEST(OptionHintsTest, AStoreThatIsNamedByItsFileAloneIsAnsweredWithStore) {
   ExpectRefusedAsUsage({"pause", "last", "x=1"}, "not expected here: x=1\n  'longreach pause --help'");
 }
 
+TEST(OptionHintsTest, ASecondFileOfAStoreBesideOneIsNotAnsweredWithStore) {
+  ExpectRefusedAsUsage({"store", "merge", "a.db", "b.db", "--store", "c.db"}, "not expected here: b.db\n  stores are merged one after the other; 'longreach store merge --help'");
+  ExpectRefusedAsUsage({"sweeps", "a.db", "--store", "c.db"}, "not expected here: a.db\n  'longreach sweeps --help'");
+}
+
+TEST(OptionHintsTest, AFormatAsAnOptionOfItsOwnIsAnsweredWithOutput) {
+  ExpectRefusedAsUsage({"results", "last", "--csv"}, "unknown option '--csv'\n  did you mean '-o csv'? 'longreach results --help'");
+  ExpectRefusedAsUsage({"sweeps", "--json"}, "did you mean '-o json'?");
+  ExpectRefusedAsUsage({"results", "--format", "csv"}, "unknown option '--format'\n  did you mean '--output'?");
+}
+
+TEST(OptionHintsTest, AFlagWithAValueIsSaidToTakeNone) {
+  ExpectRefusedAsUsage({"results", "last", "--published=table_b1"}, "error: --published: takes no value\n  'longreach results --help'");
+  ExpectRefusedAsUsage({"results", "last", "--length=far"}, "error: --length: 'far' is not a number of the kind that it takes");
+}
+
 TEST(OptionHintsTest, ASecondSweepForATableOrAFigureIsAnsweredWithSpec) {
   const std::string joined = "not expected here: deep\n  'longreach spec FIRST SECOND' writes one sweep of several, whose jobs are not trained again; 'longreach ";
   ExpectRefusedAsUsage({"plot", "wide", "deep", "--file", "a.svg"}, joined + "plot --help'");
