@@ -46,7 +46,7 @@ void SayNotesBeside(Session& session, const v1::Table& table) {
 
 absl::StatusOr<v1::Table> FetchMeasuredTable(Session& session, Connection& connection, const v1::Sweep& sweep, const v1::TableSpec& table, bool published) {
   if (published && table.published().empty()) {
-    session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here", Printable(sweep.name())));
+    session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here; '--table PRESET' has that of a preset, as of table-b1", Printable(sweep.name())));
   }
   ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
   if (IsBestOfPassedOver(table, measured)) {

@@ -60,6 +60,15 @@ TEST_F(ResultsTest, ResultsAsksForTheTableOfTheSweepsPreset) {
   EXPECT_THAT(Run({"results", "last", "--only", "length=41..60", "--metric", "training_loss"}).err, HasSubstr("--only length: losses of training have no test length"));
 }
 
+TEST_F(ResultsTest, WhereNothingPublishedBelongsToASweepAPresetsTableIsNamed) {
+  scheduler_.sweep.set_name("mine");
+  const Outcome outcome = Run({"results", "last", "--published"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.err, HasSubstr("no published table belongs to sweep 'mine' as it is asked for here; '--table PRESET' has that of a preset, as of table-b1\n"));
+  Run({"results", "last", "--published", "--table", "table-b1"});
+  EXPECT_EQ(scheduler_.table_request.table().published(), "table_b1");
+}
+
 TEST_F(ResultsTest, ResultsShowTheBestOfAMetricWhicheverWayIsBetter) {
   scheduler_.sweep.set_name("mine");
   for (const int seed : {0, 1}) scheduler_.sweep.mutable_spec()->mutable_axes()->add_seed(seed);
