@@ -51,6 +51,7 @@ def test_a_dict_in_the_shape_of_a_sweep_file_is_that_sweep():
     ({"name": 7}, "name: 7 (int) where a text belongs"),
     ({"axes": ["rope"]}, "axes: ['rope'] (list) where a dict belongs"),
     ({"axes": {"task": []}}, "axes.task: a list without a value"),
+    ({"axes": {"seed": range(10**12)}}, "axes.seed: more than 10000000 values"),
     ({"axes": {"task": {"a": 1}}}, "axes.task: {'a': 1} (dict) where a list belongs"),
     ({"inputs": {"name": "weights"}}, "inputs: {'name': 'weights'} (dict) where a list of dicts belongs"),
     ({"parts": []}, "parts are of sweep files"),

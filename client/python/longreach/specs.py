@@ -1,6 +1,7 @@
 """Dicts in the shape of a sweep file become messages. What is no field, or of another type, is refused with its path: nothing is left out in silence."""
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,7 @@ from longreach.errors import refused
 
 # What a sweep file has beside the fields of a sweep, and the client of the command line alone understands.
 _ONLY_IN_FILES = {"parts": "parts are of sweep files: 'longreach submit FILE' reads them, or submit each part"}
+_MOST_VALUES = 10_000_000  # Of a list, as in sweep files. So range(10**12) is refused before memory is full.
 _TEXT_FOR_NUMBER = ("a number is written without quotes, and a range as a list: list(range(1, 41)). yaml.safe_load makes texts of 1e-3, which it reads as a number if it is "
                     "written 1.0e-3, and of ranges such as 1..40")
 
@@ -96,7 +98,9 @@ def _items(value, where: str) -> list:
     """One value alone is a list of one, as in sweep files."""
     if isinstance(value, Mapping):
         raise refused(f"{where}: {_shown(value)} where a list belongs")
-    items = list(value) if _is_list(value) else [value]
+    items = list(itertools.islice(value, _MOST_VALUES + 1)) if _is_list(value) else [value]
+    if len(items) > _MOST_VALUES:
+        raise refused(f"{where}: more than {_MOST_VALUES} values")
     if not items:
         raise refused(f"{where}: a list without a value; leave the field out to get its default")
     return items
