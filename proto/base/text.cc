@@ -95,9 +95,17 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return before[b.size()];
 }
 
-bool AreOneButForCase(std::string_view a, std::string_view b) {
-  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, b, {}, small, small);
+char Small(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool AreOneButForCase(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, Small, Small); }
+
+// In small letters and without what joins words: "Table_B1" and "tableb1" are table-b1.
+std::string Joined(std::string_view word) {
+  std::string joined;
+  for (const char c : word) {
+    if (c != '-' && c != '_') joined += Small(c);
+  }
+  return joined;
 }
 
 // "lr" of "learning_rate", "bs" of "training.batch_size".
@@ -136,6 +144,9 @@ std::string ClosestWord(std::string_view word, const std::vector<std::string>& k
   if (word.empty() || word.size() > 200) return "";
   const auto same = std::ranges::find_if(known, [word](const std::string& candidate) { return AreOneButForCase(word, candidate); });
   if (same != known.end()) return *same;
+  const std::string joined = Joined(word);
+  const auto written_otherwise = std::ranges::find_if(known, [&joined](const std::string& candidate) { return !joined.empty() && Joined(candidate) == joined; });
+  if (written_otherwise != known.end()) return *written_otherwise;
   std::string closest;
   size_t smallest = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {

@@ -18,6 +18,11 @@ TEST(ClosestWordTest, OfWordsAsNearOneThatGoesOnAsTheWordBeganComesFirst) {
   EXPECT_EQ(ClosestWord("table-b", {"table-1", "table-2"}), "table-1") << "else the first";
 }
 
+TEST(ClosestWordTest, WhatJoinsWordsMakesNoOtherWord) {
+  EXPECT_EQ(ClosestWord("tableb1", {"table-1", "table-2", "table-b1"}), "table-b1");
+  EXPECT_EQ(ClosestWord("Table_B1", {"table-1", "table-b1"}), "table-b1");
+}
+
 TEST(ClosestWordTest, CapitalsMakeNoOtherWord) {
   EXPECT_EQ(ClosestWord("RUNNING", {"queued", "running"}), "running");
   EXPECT_EQ(ClosestWord("table-B1", {"table-1", "Table-b1"}), "Table-b1") << "rather than one that is as near";
