@@ -15,7 +15,8 @@
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
-// In which order the warps of a block, and the threads of a warp, take turns. What depends on it is a race.
+// In which order the warps of a block, and the threads of a warp, take turns, at first and from each place on where they meet: of two threads each is
+// before the other in one of the orders. What depends on it is a race.
 enum class Order { kAscending, kDescending };
 // How a warp makes its part of a warpgroup's product: meeting once for all of it, or by its own instructions, as a GPU without wgmma does.
 enum class GroupProducts { kAtOnce, kByWarps };
@@ -101,7 +102,7 @@ class Block {
     work(Brought<T>(warp.brought));
     warp.arrived = 0;
     ++warp.turn;
-    std::memset(states_ + current_ / kWarpSize * kWarpSize, kReady, kWarpSize);
+    GoOn(current_ / kWarpSize * kWarpSize, kWarpSize);
   }
 
   // The memory of a warp is in order after a meeting, and of the block.
@@ -120,7 +121,7 @@ class Block {
     } else {
       arrived_ = 0;
       ++barrier_;
-      std::memset(states_, kReady, sizeof(states_));
+      GoOn(0, kThreads);
     }
     Observe(barrier);
   }
@@ -238,6 +239,16 @@ class Block {
   void Wait(State state) {
     states_[current_] = state;
     Leave();
+  }
+
+  // All threads of a warp, or of the block, have come: they go on from the first one on, as they came. If the one that runs went on before them it would be
+  // before them in either order.
+  void GoOn(int first, int count) {
+    std::memset(states_ + first, kReady, static_cast<size_t>(count));
+    const int from = current_, next = step_ > 0 ? first : first + count - 1;
+    if (next == from) return;
+    current_ = next;
+    fibers_[static_cast<size_t>(from)]->SwitchTo(*fibers_[static_cast<size_t>(next)]);
   }
 
   void End() {

@@ -2,10 +2,11 @@
 // whole warp or block takes part suspends the fiber until its partners have come. warp.h is the same for nvcc.
 //
 // Exact in order and the same each time. Finds wrong layouts of operands, wrong indices, rows that are not aligned, partners that
-// wait at different instructions or never come; by running a block in both orders, most missing barriers; and under the thread
-// sanitizer all of them. There only SyncWarp() and SyncBlock() put memory into order: other instructions exchange registers. What goes
-// on while its thread does, a copy or a warpgroup's product, is done as late as it may in one order, and at once in the other: who reads too early is
-// found, and what is overwritten too early. That something was not published to products is not, nor is a misreading of the PTX manual.
+// wait at different instructions or never come; by running a block in both orders, missing barriers whose lack shows in what is computed, but those of
+// a warp that it meets all the same, at an instruction; and under the thread sanitizer all of them. There only SyncWarp() and SyncBlock() put memory into
+// order: other instructions exchange registers. What goes on while its thread does, a copy or a warpgroup's product, is done as late as it may in one order,
+// and at once in the other: who reads too early is found, and what is overwritten too early. That something was not published to products is not, nor is a
+// misreading of the PTX manual.
 #pragma once
 
 #include <bit>

@@ -53,6 +53,36 @@ TEST_P(EmulationTest, WaitsForTheWholeBlock) {
   EXPECT_EQ(before, 3 * kThreads);
 }
 
+// Also after they have met: of any two threads each is first in one of the orders.
+TEST_P(EmulationTest, TakesTurnsInTheOrderAskedForFromEachBarrierOn) {
+  constexpr int kRounds = 4;
+  std::vector<int> of_block(kRounds * kThreads), of_warps(kRounds * kThreads);
+  std::atomic<size_t> next = 0, next_of_warp[kWarps] = {};
+
+  RunBlock(
+      [&] {
+        for (int round = 0; round < kRounds; ++round) {
+          of_block[next++] = Thread();
+          SyncBlock();
+        }
+        for (int round = 0; round < kRounds; ++round) {
+          of_warps[static_cast<size_t>(Warp() * kRounds * 32) + next_of_warp[Warp()]++] = Lane();
+          if (round % 2 == 0) {
+            SyncWarp();
+          } else {
+            ShuffleXor(1.0f, 1);
+          }
+        }
+      },
+      GetParam());
+
+  const bool ascending = GetParam() == Order::kAscending;
+  for (int i = 0; i < kRounds * kThreads; ++i) {
+    EXPECT_EQ(of_block[static_cast<size_t>(i)], ascending ? i % kThreads : kThreads - 1 - i % kThreads) << i;
+    EXPECT_EQ(of_warps[static_cast<size_t>(i)], ascending ? i % 32 : 31 - i % 32) << i;
+  }
+}
+
 TEST_P(EmulationTest, ShufflesWithinAWarp) {
   std::vector<float> got(kThreads);
 
@@ -224,6 +254,48 @@ TEST(PackTest, RoundsToTheNearestTiesToEven) {
 }
 
 #endif
+
+// What each thread reads of what each thread of the block, or of its warp, has just written, after so many barriers: with one in between, or without.
+template <class Meet>
+std::vector<bool> SeenOfOthers(Order order, int threads, int barriers, bool waits, const Meet& meet) {
+  std::vector<std::atomic<int>> written(kThreads);
+  std::vector<std::atomic<int>> seen(static_cast<size_t>(kThreads * threads));
+  RunBlock(
+      [&] {
+        for (int i = 0; i < barriers; ++i) meet();
+        written[static_cast<size_t>(Thread())] = 1;
+        if (waits) meet();
+        for (int i = 0; i < threads; ++i) {
+          seen[static_cast<size_t>(Thread() * threads + i)] = written[static_cast<size_t>(Thread() / threads * threads + i)].load();
+        }
+      },
+      order);
+  return {seen.begin(), seen.end()};
+}
+
+// So no barrier can be missing anywhere between what one thread writes and another one reads, or the other way round, and the orders have the same bits.
+template <class Meet>
+void ExpectToShowMissingBarriers(int threads, const Meet& meet) {
+  for (const int barriers : {0, 1, 2, 3}) {
+    const auto seen = [&](Order order, bool waits) { return SeenOfOthers(order, threads, barriers, waits, meet); };
+    const std::vector<bool> ascending = seen(Order::kAscending, false), descending = seen(Order::kDescending, false);
+    const std::vector<bool> all(ascending.size(), true);
+    EXPECT_EQ(seen(Order::kAscending, true), all);
+    EXPECT_EQ(seen(Order::kDescending, true), all);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const int reader = static_cast<int>(i) / threads % threads, writer = static_cast<int>(i) % threads;
+      EXPECT_EQ(ascending[i], writer <= reader) << barriers << " barriers before, writer " << writer << ", reader " << reader;
+      EXPECT_EQ(descending[i], writer >= reader) << barriers << " barriers before, writer " << writer << ", reader " << reader;
+    }
+  }
+}
+
+TEST(MissingBarrierTest, ShowsBetweenAnyTwoThreadsOfABlock) {
+  ExpectToShowMissingBarriers(kThreads, [] { SyncBlock(); });
+}
+TEST(MissingBarrierTest, ShowsBetweenAnyTwoThreadsOfAWarp) {
+  ExpectToShowMissingBarriers(32, [] { SyncWarp(); });
+}
 
 TEST(EmulationOnThreadsTest, BlocksOfSeveralThreadsDoNotMeet) {
   std::atomic<int> sums[2] = {};
