@@ -78,9 +78,12 @@ class Block {
       products.under_way.Clear();
       products.open = false;
     }
-    arrived_ = ended_ = 0;
+    arrived_ = ended_ = publishers_ = 0;
+    barrier_ = 0;
+    std::memset(published_at_, 0, sizeof(published_at_));
     current_ = order == Order::kAscending ? 0 : kThreads - 1;
     shared_bytes_ = 0;
+    published_.clear();
     Publish(&begun_);
     main_.SwitchTo(*fibers_[static_cast<size_t>(current_)]);
     Observe(&over_);
@@ -119,7 +122,7 @@ class Block {
     if (++arrived_ < kThreads) {
       Wait(kInBlock);
     } else {
-      arrived_ = 0;
+      arrived_ = publishers_ = 0;
       ++barrier_;
       GoOn(0, kThreads);
     }
@@ -152,6 +155,22 @@ class Block {
   UnderWay<Deferred>& ProductsToAwait() {
     if (products_[current_].open) Fail("products are waited for whose batch has not ended");
     return products_[current_].under_way;
+  }
+
+  // What the running thread has written to shared memory is there for products. Once all threads have said so since they met last, what lies there is.
+  void PublishToProducts() {
+    unsigned& last = published_at_[current_];
+    if (last == barrier_ + 1) return;
+    last = barrier_ + 1;
+    if (++publishers_ == kThreads) published_.assign(shared_, shared_ + shared_bytes_);
+  }
+  // A product reads so many bytes: of shared memory they must be those that were published.
+  void ReadByProduct(const void* from, size_t bytes) const {
+    const size_t at = reinterpret_cast<uintptr_t>(from) - reinterpret_cast<uintptr_t>(shared_);
+    if (at >= shared_bytes_) return;
+    if (at + bytes > published_.size() || std::memcmp(from, published_.data() + at, bytes) != 0) {
+      Fail("a product reads what was not published to it, or has been overwritten since");
+    }
   }
 
   // A phase says where its shared memory lies, and of pointers that they lead elsewhere.
@@ -281,6 +300,9 @@ class Block {
   const void* body_ = nullptr;
   const char* shared_ = nullptr;
   size_t shared_bytes_ = 0;
+  std::vector<char> published_;            // The shared memory as it was when it was published.
+  unsigned published_at_[kThreads] = {};   // Before which barrier each thread has published, counted from 1 on.
+  int publishers_ = 0;                     // Threads that have since the last one.
   unsigned barrier_ = 0;
   char begun_ = 0, over_ = 0, barriers_[2] = {};  // By their addresses fibers find each other.
 };

@@ -5,8 +5,8 @@
 // wait at different instructions or never come; by running a block in both orders, missing barriers whose lack shows in what is computed, but those of
 // a warp that it meets all the same, at an instruction; and under the thread sanitizer all of them. There only SyncWarp() and SyncBlock() put memory into
 // order: other instructions exchange registers. What goes on while its thread does, a copy or a warpgroup's product, is done as late as it may in one order,
-// and at once in the other: who reads too early is found, and what is overwritten too early. That something was not published to products is not, nor is a
-// misreading of the PTX manual.
+// and at once in the other: who reads too early is found, and what is overwritten too early. So is shared memory that was not published to a warpgroup's
+// product which reads it, where a kernel says which memory that is (AssumeShared()). A misreading of the PTX manual is not found.
 #pragma once
 
 #include <bit>
@@ -269,6 +269,10 @@ void AwaitBatchesOfProducts() {
     products = &emulation::Block::Mine().ProductsToAwait();
   }
   emulation::DoWhatIsDue(*products, kLater, [](const emulation::Deferred& product) { product.Run(); });
+}
+inline void PublishShared() {
+  const emulation::Unseen unseen;
+  emulation::Block::Mine().PublishToProducts();
 }
 inline void AssumeSquare(const void* at) {
   const emulation::Unseen unseen;

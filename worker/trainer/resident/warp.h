@@ -164,6 +164,8 @@ LONGREACH_DEVICE void BeginProduct(const Product& product) {
 LONGREACH_DEVICE void EndBatchOfProducts() {}
 template <int kLater>
 LONGREACH_DEVICE void AwaitBatchesOfProducts() {}
+// Of what threads have written, for products that read memory by other ways than theirs: the emulation sees to it that it comes before them.
+LONGREACH_DEVICE void PublishShared() {}
 // Of a factor that wgmma is to read: it begins at a multiple of 1024 bytes. The emulation sees to it.
 LONGREACH_DEVICE void AssumeSquare(const void*) {}
 // Has a line of the GPU's memory brought into its second cache, and waits for nothing.

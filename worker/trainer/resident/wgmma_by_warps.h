@@ -6,7 +6,7 @@
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
-LONGREACH_DEVICE void PublishToProducts() {}
+LONGREACH_DEVICE void PublishToProducts() { PublishShared(); }
 template <class... Registers>
 LONGREACH_DEVICE void BeginProducts(Registers&...) {
   BeginBatchOfProducts();

@@ -24,24 +24,28 @@ struct GroupShare {
 
 // The 8 x 8 of a factor from (row, column) on. kTransposed: memory holds its transpose.
 template <bool kTransposed>
-Tile TileOf(const Half* from, int row, int column) {
-  Tile tile = Tile::OfRows([&](int i) { return from + (kTransposed ? Swizzled(column + i, row) : Swizzled(row + i, column)); });
+Tile TileOf(const Block& block, const Half* from, int row, int column) {
+  Tile tile = Tile::OfRows([&](int i) {
+    const Half* const at = from + (kTransposed ? Swizzled(column + i, row) : Swizzled(row + i, column));
+    block.ReadByProduct(at, sizeof(Tile::rows[i]));
+    return at;
+  });
   if constexpr (kTransposed) tile.Transpose();
   return tile;
 }
 
 template <bool kSet, bool kAIsColumn, bool kBIsRow, int kInner, int kColumns>
-[[gnu::noinline]] void MultiplyGroupPart(const Brought<GroupShare>& of, const GroupPart& part, int row0) {
+[[gnu::noinline]] void MultiplyGroupPart(const Block& block, const Brought<GroupShare>& of, const GroupPart& part, int row0) {
   Factors<kInner, kColumns> factors;
   if (part.a == nullptr) {
     factors.TakeA([&](int thread) { return of[thread].a; });
   } else {
     for (int row = 0; row < 16; row += 8) {
-      for (int k = 0; k < kInner; k += 8) TileOf<kAIsColumn>(part.a, row0 + row, k).template Store<kInner>(&factors.a[row][k]);
+      for (int k = 0; k < kInner; k += 8) TileOf<kAIsColumn>(block, part.a, row0 + row, k).template Store<kInner>(&factors.a[row][k]);
     }
   }
   for (int k = 0; k < kInner; k += 8) {
-    for (int n = 0; n < kColumns; n += 8) TileOf<!kBIsRow>(part.b, k, n + (kBIsRow ? part.column : 0)).template Store<kColumns>(&factors.b[k][n]);
+    for (int n = 0; n < kColumns; n += 8) TileOf<!kBIsRow>(block, part.b, k, n + (kBIsRow ? part.column : 0)).template Store<kColumns>(&factors.b[k][n]);
   }
   factors.template Multiply<kSet>([&](int thread) { return of[thread].sums; });
 }
@@ -54,7 +58,7 @@ void MeetForGroupPart(GroupShare mine) {
     for (int thread = 0; thread < kWarpSize; ++thread) {
       if (of[thread].part != mine.part) block.Fail("the threads of a warp have different products");
     }
-    MultiplyGroupPart<kSet, kAIsColumn, kBIsRow, kInner, kColumns>(of, mine.part, block.current() / kWarpSize % 4 * 16);
+    MultiplyGroupPart<kSet, kAIsColumn, kBIsRow, kInner, kColumns>(block, of, mine.part, block.current() / kWarpSize % 4 * 16);
   });
 }
 

@@ -266,6 +266,62 @@ TEST(WarpgroupDeathTest, SaysWhatAGpuWouldNotHaveDone) {
                "the threads of a warp have different products");
 }
 
+// A product of two squares that threads have written into shared memory, of which publish(do_publish) tells how they published them.
+template <class Publish>
+void MultiplyWhatIsPublished(const Publish& publish, GroupProducts group_products = GroupProducts::kAtOnce) {
+  SharedMemory memory(2 * kSquare * sizeof(Half), 0);
+  Half* const squares = reinterpret_cast<Half*>(memory.data());
+  RunBlock(
+      [&] {
+        AssumeShared<2 * kSquare * sizeof(Half)>(memory.data());
+        for (int i = Thread(); i < kSquare; i += kThreads) StorePair(squares + 2 * i, Pack(1.0f, 1.0f));
+        publish(squares);
+        float sums[8][4];
+        BeginProducts();
+        GroupMultiply<false, true, 4>(sums, squares, squares + kSquare);
+        EndProducts();
+        AwaitProducts<0>(sums);
+        EXPECT_EQ(sums[0][0], 64.0f);
+      },
+      Order::kAscending, group_products);
+}
+
+TEST(WarpgroupTest, ProductsReadWhatWasPublished) {
+  MultiplyWhatIsPublished([](Half*) {
+    PublishToProducts();
+    SyncBlock();
+  });
+  MultiplyWhatIsPublished([](Half* squares) {
+    PublishToProducts();
+    SyncBlock();
+    StorePair(squares + 2 * Thread(), Pack(1.0f, 1.0f));  // As it was.
+    PublishToProducts();
+    PublishToProducts();
+    SyncBlock();
+    SyncBlock();
+  });
+  MultiplyWhatIsPublished([](Half*) { SyncBlock(); }, GroupProducts::kByWarps);  // They read as threads do.
+}
+
+TEST(WarpgroupDeathTest, SaysWhatWasNotPublished) {
+  const char* const kSaid = "a product reads what was not published to it";
+  EXPECT_DEATH(MultiplyWhatIsPublished([](Half*) { SyncBlock(); }), kSaid);
+  EXPECT_DEATH(MultiplyWhatIsPublished([](Half*) {
+                 SyncBlock();
+                 if (Warp() != 5) PublishToProducts();
+                 SyncBlock();
+                 if (Warp() == 5) PublishToProducts();  // After the others, who did not wait for it.
+               }),
+               kSaid);
+  EXPECT_DEATH(MultiplyWhatIsPublished([](Half* squares) {
+                 PublishToProducts();
+                 SyncBlock();
+                 StorePair(squares + 2 * Thread(), Pack(2.0f, 1.0f));
+                 SyncBlock();
+               }),
+               kSaid);
+}
+
 }  // namespace
 
 }  // namespace longreach::trainer::resident
