@@ -18,6 +18,8 @@ namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 // In which order the warps of a block, and the threads of a warp, take turns, at first and from each place on where they meet: of two threads each is
 // before the other in one of the orders. What depends on it is a race.
 enum class Order { kAscending, kDescending };
+// When what goes on while its thread does, a copy or a warpgroup's product, is done: as late as it may, when it is waited for, or at once.
+enum class Done { kLate, kAtOnce };
 // How a warp makes its part of a warpgroup's product: meeting once for all of it, or by its own instructions, as a GPU without wgmma does.
 enum class GroupProducts { kAtOnce, kByWarps };
 
@@ -64,12 +66,13 @@ class Block {
   static Block& Mine() { return mine_ != nullptr ? *mine_ : Make(); }
 
   // Calls run(body) in each fiber.
-  void Run(void (*run)(const void*), const void* body, Order order, GroupProducts group_products) {
+  void Run(void (*run)(const void*), const void* body, Order order, Done done, GroupProducts group_products) {
     const Unseen unseen;
     if (run_ != nullptr) Fail("a block within a block");
     run_ = run;
     body_ = body;
     step_ = order == Order::kAscending ? 1 : -1;
+    at_once_ = done == Done::kAtOnce;
     by_warps_ = group_products == GroupProducts::kByWarps;
     std::memset(states_, kReady, sizeof(states_));
     for (Warp& warp : warps_) warp.arrived = 0;
@@ -131,8 +134,7 @@ class Block {
 
   // Copies that the running thread has begun.
   UnderWay<Copy>& Copies() { return copies_[current_]; }
-  // What goes on while its thread does is done as late as it may in one order, and at once in the other.
-  bool AtOnce() const { return step_ < 0; }
+  bool AtOnce() const { return at_once_; }
   bool ByWarps() const { return by_warps_; }
   void BeginCopy(const Copy& copy) {
     const auto aligned = [&](const void* p) { return reinterpret_cast<uintptr_t>(p) % copy.bytes == 0; };
@@ -295,7 +297,7 @@ class Block {
   Products products_[kThreads];
   uint8_t states_[kThreads] = {};
   int current_ = 0, arrived_ = 0, ended_ = 0, step_ = 1;
-  bool by_warps_ = false;
+  bool at_once_ = false, by_warps_ = false;
   void (*run_)(const void*) = nullptr;
   const void* body_ = nullptr;
   const char* shared_ = nullptr;

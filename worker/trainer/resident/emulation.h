@@ -4,8 +4,8 @@
 // Exact in order and the same each time. Finds wrong layouts of operands, wrong indices, rows that are not aligned, partners that
 // wait at different instructions or never come; by running a block in both orders, missing barriers whose lack shows in what is computed, but those of
 // a warp that it meets all the same, at an instruction; and under the thread sanitizer all of them. There only SyncWarp() and SyncBlock() put memory into
-// order: other instructions exchange registers. What goes on while its thread does, a copy or a warpgroup's product, is done as late as it may in one order,
-// and at once in the other: who reads too early is found, and what is overwritten too early. So is shared memory that was not published to a warpgroup's
+// order: other instructions exchange registers. What goes on while its thread does, a copy or a warpgroup's product, can be done as late as it may, or at
+// once: who reads too early is found, and what is overwritten too early, by another thread if both orders are run with both. So is shared memory that was not published to a warpgroup's
 // product which reads it, where a kernel says which memory that is (AssumeShared()). A misreading of the PTX manual is not found.
 #pragma once
 
@@ -65,8 +65,13 @@ void LoadTiles(uint32_t (&to)[kCount], const void* row, bool transposed) {
 
 // Runs body() in kThreads fibers: one block. Aborts, with a message, where a GPU would wait for ever.
 template <class Body>
+void RunBlock(const Body& body, Order order, Done done, GroupProducts group_products = GroupProducts::kAtOnce) {
+  emulation::Block::Mine().Run([](const void* of) { (*static_cast<const Body*>(of))(); }, &body, order, done, group_products);
+}
+// What goes on while its thread does is done late in one order, and at once in the other.
+template <class Body>
 void RunBlock(const Body& body, Order order = Order::kAscending, GroupProducts group_products = GroupProducts::kAtOnce) {
-  emulation::Block::Mine().Run([](const void* of) { (*static_cast<const Body*>(of))(); }, &body, order, group_products);
+  RunBlock(body, order, order == Order::kAscending ? Done::kLate : Done::kAtOnce, group_products);
 }
 
 inline void SyncBlock() {

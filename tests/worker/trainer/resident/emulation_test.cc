@@ -222,6 +222,29 @@ TEST_P(EmulationTest, CopiesLandWhenTheirGroupIsWaitedForAtTheLatest) {
   EXPECT_EQ(wrong, 0);
 }
 
+// In either order of threads what is under way is done when that is asked for, and not before nor after.
+TEST(CopiesTest, LandLateOrAtOnceInEitherOrder) {
+  for (const Order order : {Order::kAscending, Order::kDescending}) {
+    for (const Done done : {Done::kLate, Done::kAtOnce}) {
+      std::vector<float> from(kThreads, 1.0f), to(kThreads, 0.0f);
+      std::atomic<int> wrong = 0;
+
+      RunBlock(
+          [&] {
+            const size_t mine = static_cast<size_t>(Thread());
+            BeginCopy4(&to[mine], &from[mine]);
+            EndGroupOfCopies();
+            wrong += (to[mine] == 1.0f) != (done == Done::kAtOnce);
+            AwaitCopies<0>();
+            wrong += to[mine] != 1.0f;
+          },
+          order, done);
+
+      EXPECT_EQ(wrong, 0);
+    }
+  }
+}
+
 #if defined(LONGREACH_RESIDENT_FLOAT16)
 
 TEST(PackTest, RoundsToTheNearestTiesToEven) {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <ostream>
 #include <random>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -38,6 +39,11 @@ inline std::ostream& operator<<(std::ostream& out, const Case& c) { return out <
 inline constexpr bool kForRaces = true;
 #else
 inline constexpr bool kForRaces = false;
+#endif
+#if defined(LONGREACH_FIBER_ASAN) || defined(LONGREACH_FIBER_TSAN)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
 #endif
 
 inline std::vector<Case> AllCases() {
@@ -194,9 +200,16 @@ class SharedMemory {
 // How a block is run: what comes out may not depend on it.
 struct Manner {
   Order order;
+  Done done;
   unsigned char shared_memory;
 };
-inline constexpr Manner kManners[] = {{Order::kAscending, 0x7f}, {Order::kDescending, 0xff}};
+inline constexpr Manner kAllManners[] = {{Order::kAscending, Done::kLate, 0x7f},
+                                         {Order::kDescending, Done::kAtOnce, 0xff},
+                                         // What a copy brings or overwrites is seen too early, too, where the thread that asks for it comes after the others, or before.
+                                         {Order::kDescending, Done::kLate, 0x7f},
+                                         {Order::kAscending, Done::kAtOnce, 0xff}};
+// To a sanitizer two of them are enough.
+inline constexpr std::span<const Manner> kManners = std::span<const Manner>(kAllManners).first(kSanitized ? 2 : 4);
 
 // Where a number of a matrix lies, in squares of 64 x 64 beside each other, or below each other where there are 64 columns: eights of a row change places.
 inline int PlaceInSquares(int row, int column) {

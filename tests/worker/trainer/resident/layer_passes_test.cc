@@ -85,11 +85,11 @@ TEST_P(LayerPassesTest, KernelsOfOneBlockDoNotDisturbEachOther) {
           one_first.BackwardOfMlp(first, one_second.attention.dh.data(), at);
           one_first.BackwardOfAttention(first, first.h_of_kernel.data(), at);
         },
-        manner.order);
+        manner.order, manner.done);
     const auto alone = [&](const auto& kernel) {
       SharedMemory fresh(kSharedOfAll, manner.shared_memory);
       char* const fresh_at = fresh.data();
-      RunBlock([&] { kernel(fresh_at); }, manner.order);
+      RunBlock([&] { kernel(fresh_at); }, manner.order, manner.done);
     };
     alone([&](char* memory) { own_first.Forward(first, first.h_of_kernel.data(), memory); });
     alone([&](char* memory) { own_second.Forward(second, own_first.forward.h_out.data(), memory); });
@@ -117,7 +117,7 @@ TEST_P(LayerPassesTest, ProductsByWarpsHaveTheSameBits) {
             pass->BackwardOfMlp(layer, layer.dh_out_of_kernel.data(), at);
             pass->BackwardOfAttention(layer, layer.h_of_kernel.data(), at);
           },
-          manner.order, pass == &at_once ? GroupProducts::kAtOnce : GroupProducts::kByWarps);
+          manner.order, manner.done, pass == &at_once ? GroupProducts::kAtOnce : GroupProducts::kByWarps);
     }
     EXPECT_TRUE(at_once.SameBits(by_warps));
   }
@@ -215,6 +215,32 @@ TEST_P(LayerPassesTest, RowsWithoutAGradientAddNothing) {
   EXPECT_EQ(gradients_of(batch), gradients_of(most));
 }
 
+// A slice may be left without a sequence: it reads and writes no rows, and its gradients are there, zeros, for those that add them up.
+TEST_P(LayerPassesTest, OfNoSequencesTheGradientsAreZeros) {
+  const Layer layer(GetParam(), 0, 7);
+  for (const Manner& manner : kManners) {
+    Pass pass(layer);
+    SharedMemory shared(kSharedOfAll, manner.shared_memory);
+    char* const at = shared.data();
+    RunBlock(
+        [&] {
+          pass.Forward(layer, layer.h_of_kernel.data(), at);
+          pass.BackwardOfMlp(layer, layer.dh_out_of_kernel.data(), at);
+          pass.BackwardOfAttention(layer, layer.h_of_kernel.data(), at);
+        },
+        manner.order, manner.done);
+
+    for (const auto* output : {&pass.mlp.mlp1_w, &pass.mlp.mlp1_b, &pass.mlp.mlp2_w, &pass.mlp.mlp2_b, &pass.mlp.norm2_scale, &pass.mlp.norm2_offset,
+                               &pass.attention.q, &pass.attention.k, &pass.attention.v, &pass.attention.o, &pass.attention.norm1_scale,
+                               &pass.attention.norm1_offset, &pass.attention.slope_sums}) {
+      for (const double x : output->Widened()) ASSERT_EQ(x, 0);
+    }
+    for (const auto* rows : {&pass.forward.h_out, &pass.forward.x1, &pass.forward.lse, &pass.forward.norms, &pass.mlp.du, &pass.attention.dh}) {
+      EXPECT_TRUE(rows->EndIsUntouched());
+    }
+  }
+}
+
 // The numbers of rows of `columns`, those of the tokens that are asked for, one after the other.
 Vector OfAsked(const Vector& of_tokens, int columns, int batch, int tape, int outputs) {
   Vector asked;
@@ -249,7 +275,7 @@ TEST_P(LayerPassesTest, WhatIsNotAskedForIsNotMissed) {
             pass.BackwardOfMlp(layer, dh, at);
             pass.BackwardOfAttention(layer, layer.h_of_kernel.data(), at);
           },
-          manner.order);
+          manner.order, manner.done);
     };
     run(all, layer.dh_out_of_kernel.data(), kManners[0]);
     layer.terms.outputs = outputs;

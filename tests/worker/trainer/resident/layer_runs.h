@@ -19,7 +19,7 @@ Outputs RunInAllManners(size_t shared_bytes, const Make& make, const Kernel& ker
     Outputs outputs = make();
     SharedMemory shared(shared_bytes, manner.shared_memory);
     char* const at = shared.data();
-    RunBlock([&] { kernel(outputs, at); }, manner.order);
+    RunBlock([&] { kernel(outputs, at); }, manner.order, manner.done);
     EXPECT_TRUE(first || outputs.SameBits(last)) << "the order of threads, or what lay in shared memory, shows";
     last = std::move(outputs);
     first = false;
