@@ -19,7 +19,7 @@ constexpr std::string_view kOurTrainer = "longreach-trainer/";
 constexpr uint64_t kPiece = uint64_t{1} << 20;
 
 // The bytes of a tensor that are a member's.
-struct Part {
+struct MemberBytes {
   uint64_t begin = 0;  // In the file.
   uint64_t bytes = 0;
 };
@@ -37,10 +37,10 @@ std::optional<OpenPack> OpenOfOurTrainer(const std::filesystem::path& path) {
   return OpenPack{.file = *std::move(file), .header = *std::move(header)};
 }
 
-std::optional<Part> PartOf(const SafetensorsHeader& header, const SafetensorsEntry& tensor, int member) {
+std::optional<MemberBytes> MemberBytesOf(const SafetensorsHeader& header, const SafetensorsEntry& tensor, int member) {
   if (tensor.shape.empty() || member < 0 || member >= tensor.shape.front()) return std::nullopt;
   const uint64_t bytes = (tensor.end - tensor.begin) / static_cast<uint64_t>(tensor.shape.front());
-  return Part{.begin = header.payload_begin + tensor.begin + static_cast<uint64_t>(member) * bytes, .bytes = bytes};
+  return MemberBytes{.begin = header.payload_begin + tensor.begin + static_cast<uint64_t>(member) * bytes, .bytes = bytes};
 }
 
 bool AreAlike(const SafetensorsEntry& one, const SafetensorsEntry& other) {
@@ -48,7 +48,7 @@ bool AreAlike(const SafetensorsEntry& one, const SafetensorsEntry& other) {
 }
 
 // Of parts of the same size. Nothing: they cannot be read.
-absl::StatusOr<std::optional<bool>> AreSame(const OpenPack& one, const Part& part, const OpenPack& other, const Part& other_part, const std::stop_token& stop) {
+absl::StatusOr<std::optional<bool>> AreSame(const OpenPack& one, const MemberBytes& part, const OpenPack& other, const MemberBytes& other_part, const std::stop_token& stop) {
   std::vector<char> here, there;
   for (uint64_t at = 0; at < part.bytes; at += kPiece) {
     if (stop.stop_requested()) return sql::Stopped();
@@ -83,7 +83,7 @@ absl::StatusOr<std::optional<bool>> HaveSamePart(const std::filesystem::path& on
   for (const auto& [name, tensor] : here->header.entries) {
     const SafetensorsEntry* const same_name = there->header.Find(name);
     if (same_name == nullptr || !AreAlike(tensor, *same_name)) return std::optional(false);
-    const std::optional<Part> part = PartOf(here->header, tensor, one_member), other_part = PartOf(there->header, *same_name, other_member);
+    const std::optional<MemberBytes> part = MemberBytesOf(here->header, tensor, one_member), other_part = MemberBytesOf(there->header, *same_name, other_member);
     if (!part || !other_part) return std::optional<bool>();
     ASSIGN_OR_RETURN(const std::optional<bool> same, AreSame(*here, *part, *there, *other_part, stop));
     if (!same || !*same) return same;
