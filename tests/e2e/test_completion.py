@@ -9,19 +9,20 @@ import pytest
 
 from harness import BIN, PATIENCE_S, Home, run_cli
 
+# Ctrl-T has what was typed reported: after a key that other keys begin with, as Ctrl-X, bash and zsh wait half a second for the next one.
 SHELLS = {
     "bash": (["-i"], ".bashrc", """PS1=READY
 source {home}/longreach.bash
 report() {{ printf '%s\\n' "$READLINE_LINE" > {home}/line; exit; }}
-bind -x '"\\C-x": report'
+bind -x '"\\C-t": report'
 """),
     # Without the settings of the machine. The first line of the script, #compdef, counts where it is found in a folder of functions.
     "zsh": (["-o", "no_global_rcs", "-i"], ".zshrc", """fpath=({home}/functions $fpath)
-autoload -Uz compinit && compinit -u -d {home}/functions.dump
+autoload -Uz compinit && compinit -u -d {kept}/functions.dump
 PROMPT=
 report() {{ print -r -- "$BUFFER" > {home}/line; exit }}
 zle -N report
-bindkey '^X' report
+bindkey '^T' report
 zle-line-init() {{ print -n READY }}
 zle -N zle-line-init
 """),
@@ -29,7 +30,7 @@ zle -N zle-line-init
 function fish_greeting; end
 function fish_prompt; echo -n READY; end
 function report; commandline > {home}/line; exit; end
-bind \cx report
+bind \ct report
 """),
 }
 SCRIPTS = {"bash": "longreach.bash", "zsh": "functions/_longreach", "fish": "config/fish/completions/longreach.fish"}
@@ -40,13 +41,20 @@ def write(path, text):
     path.write_text(text)
 
 
+@pytest.fixture(scope="module")
+def kept():
+    """A folder for what zsh finds out about the machine's functions, which takes half a second of a processor: once for all tests."""
+    with Home() as own:
+        yield own.path
+
+
 @pytest.fixture(params=SHELLS)
-def shell(request, home):
+def shell(request, home, kept):
     """A shell that has the script, in a home with a configuration and a store."""
     if shutil.which(request.param) is None:
         pytest.skip(f"there is no {request.param}; deploy/test_packages.txt names Debian's package")
     _, file, settings = SHELLS[request.param]
-    write(home.path / file, settings.format(home=home.path))
+    write(home.path / file, settings.format(home=home.path, kept=kept))
     script = run_cli(home, "completion", request.param)
     assert script.code == 0, script
     write(home.path / SCRIPTS[request.param], script.out)
@@ -77,7 +85,7 @@ def completed(home, shell, line):
                 break
             said += more
             if not typed and b"READY" in said:
-                os.write(terminal, f"{line}\t\x18".encode())
+                os.write(terminal, f"{line}\t\x14".encode())
                 typed = True
     finally:
         os.close(terminal)
