@@ -97,7 +97,7 @@ def test_table_3_fills_every_cell(home):
 
 @pytest.mark.parametrize("sweep, data", [("table-1", TEXT), ("table-3", IMAGES)])
 def test_a_worker_killed_in_the_middle_changes_no_bit(home, sweep, data):
-    some = [*settings(MODEL, FEW, data, steps=300), "--set", "encoding=alibi,relative:randomized", "--set", "seed=0..1"]
+    some = [*settings(MODEL, FEW, data, steps=100), "--set", "encoding=alibi,relative:randomized", "--set", "seed=0..1"]
     run(home, sweep, f"{sweep}-straight.db", *some)
 
     scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1", store=f"{sweep}-killed.db")
