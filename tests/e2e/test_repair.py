@@ -42,7 +42,7 @@ def undisturbed():
 
 @pytest.fixture(scope="module")
 def half_done():
-    """A store whose worker was killed: one pack has its results, the other a checkpoint. Nobody has it open."""
+    """A store whose worker was killed: one pack has its results, the other a checkpoint. Nobody has it open. And the file with that worker's id."""
     with harness.Home() as home:
         scheduler = Scheduler(home, "--lease-term-s", "2", "--renew-every-s", "0.5")
         assert run_cli(home, "submit", sweep_file(home), "--set", "task=even_pairs", "--set", "name=first", scheduler=scheduler).code == 0
@@ -53,14 +53,19 @@ def half_done():
         kill_in_the_middle(home, scheduler, "--checkpoint-every-s", "0.05", least_step=1)
         assert scheduler.stop() == 0
         assert query(scheduler.store, "SELECT count(*) FROM jobs WHERE state = 'succeeded'") == [(2,)], "one pack is open"
-        yield scheduler.store
+        *_, killed = (process for process in home.processes if isinstance(process, Worker))
+        yield scheduler.store, home.path / killed.worker_name / "id"
 
 
 @pytest.fixture
 def store(home, half_done):
+    theirs, worker_id = half_done
     mine = home.path / "store.db"
-    shutil.copy(half_done, mine)
-    shutil.copytree(f"{half_done}.artifacts", f"{mine}.artifacts")
+    shutil.copy(theirs, mine)
+    shutil.copytree(f"{theirs}.artifacts", f"{mine}.artifacts")
+    # The worker of the test is the killed one, back without all that it had: what it does not hold any more is free at once, and no lease is waited for.
+    (home.path / "worker-0").mkdir(mode=0o700)
+    shutil.copy(worker_id, home.path / "worker-0")
     return mine
 
 
