@@ -235,21 +235,22 @@ TEST_F(AgentTest, LeavesOutMembersThatNobodyWants) {
 }
 
 TEST_F(AgentTest, GivesBackWithACheckpointFromWhichAnotherWorkerEndsWithTheSameBits) {
-  const auto [undisturbed, weights] = Undisturbed(LeaseOf(1, /*steps=*/1500, /*jobs=*/2));
+  constexpr int kSteps = 800, kSeen = 20;  // So many more updates than it takes an agent to leave.
+  const auto [undisturbed, weights] = Undisturbed(LeaseOf(1, kSteps, /*jobs=*/2));
   ASSERT_THAT(undisturbed.results(), SizeIs(2));
   {
     AgentUnderTest leaving(Options("first"));
-    scheduler_.Offer(LeaseOf(2, /*steps=*/1500, /*jobs=*/2));
-    scheduler_.WaitForStep(2, 200);
+    scheduler_.Offer(LeaseOf(2, kSteps, /*jobs=*/2));
+    scheduler_.WaitForStep(2, kSeen);
     leaving.Leave();
     EXPECT_TRUE(leaving.Join().ok());
   }
   ASSERT_EQ(scheduler_.WaitForReport(2).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
   const Seen seen = scheduler_.WaitFor("a goodbye", [](const Seen& now) { return now.goodbyes > 0; });
-  v1::Lease resumed = LeaseOf(3, /*steps=*/1500, /*jobs=*/2);
+  v1::Lease resumed = LeaseOf(3, kSteps, /*jobs=*/2);
   ASSERT_EQ(seen.UploadsOf("checkpoint").size(), 1u);
   for (const v1::UploadHeader& checkpoint : seen.UploadsOf("checkpoint")) {
-    EXPECT_GE(checkpoint.step(), 200);
+    EXPECT_GE(checkpoint.step(), kSeen);
     for (int member = 0; member < 2; ++member) {
       v1::ArtifactRef& artifact = *resumed.mutable_jobs(member)->mutable_checkpoint();
       artifact.set_sha256(checkpoint.sha256());
