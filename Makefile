@@ -64,10 +64,10 @@ test: setup-tests  ## Set up, build everything, run all tests, and those without
 	@echo "build: all that is without LibTorch, with the address and the undefined-behaviour sanitizer"
 	@cmake --preset asan
 	@deploy/build.sh build/asan
-	@echo "test: ctest, $$(($(JOBS) + 1)) at a time, as half of the time of end-to-end tests is waiting"
-	@ctest --preset release -j$$(($(JOBS) + 1))
-	@echo "test: ctest under the sanitizers, $(JOBS) at a time"
-	@ctest --preset asan -j$(JOBS)
+	@echo "test: ctest, $$(($(JOBS) + 2)) at a time, as half of the time of end-to-end tests is waiting"
+	@ctest --preset release -j$$(($(JOBS) + 2))
+	@echo "test: ctest under the sanitizers, $$(($(JOBS) + 1)) at a time, as some wait too"
+	@ctest --preset asan -j$$(($(JOBS) + 1))
 
 sanitize: setup-tests  ## All tests under ASan and UBSan, with LibTorch too, and without it under TSan.
 	@echo "sanitize: the worker, for tests of its agent"

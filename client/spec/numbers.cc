@@ -113,6 +113,9 @@ bool IsListOfBlanks(std::string_view text) {
   return parts.size() > 1 && std::ranges::all_of(parts, [](const std::string& part) { return ParseInteger(part).has_value(); });
 }
 
+// The "000" of a "1,000", which would be two values.
+bool IsOfThousands(std::string_view text) { return text.size() > 1 && text.find_first_not_of('0') == text.npos; }
+
 std::string HowWholeIsWritten(std::string_view text) {
   if (IsForeignRange(text)) return std::string(kHowWholeRangesAreWritten);
   if (IsListOfBlanks(text)) return "several values have ',' between them: 0,1,2";
@@ -139,6 +142,9 @@ absl::StatusOr<int64_t> ParseWhole(std::string_view text, int64_t least, int64_t
   const auto out_of_range = [&] { return UsageError(fmt::format("{} is out of range", Printable(text)), fmt::format("admitted are {} to {}", least, most)); };
   if (IsBeyondInteger(text)) return out_of_range();
   if (!value.has_value()) return UsageError(fmt::format("'{}' is not a whole number", Printable(text)), HowWholeIsWritten(text));
+  if (IsOfThousands(text)) {
+    return UsageError(fmt::format("'{}' is not a whole number as people write it", Printable(text)), "write 0; or, if it is of thousands, 1000 without a comma: commas are between values");
+  }
   if (*value < least || *value > most) return out_of_range();
   return *value;
 }

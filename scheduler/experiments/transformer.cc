@@ -76,7 +76,10 @@ void CheckPositions(const v1::Positions& positions, Checks& checks) {
 
 template <typename Lengths>
 void CheckLengths(std::string_view field, const Lengths& lengths, int most, Checks& checks) {
-  if (lengths.size() > most) checks.Refuse(fmt::format("{}: {} lengths; at most {} in one job", field, lengths.size(), most));
+  if (lengths.size() > most) {
+    checks.Refuse(fmt::format("{}: {} lengths; at most {} in one job\n  a range has fewer with a step: {}..{}:{}", field, lengths.size(), most, lengths[0], lengths[lengths.size() - 1],
+                              (lengths.size() + most - 1) / most));
+  }
   std::set<int> seen;
   for (const int length : lengths) {
     checks.Range(field, length, 1, kMaxLength);

@@ -141,6 +141,8 @@ TEST(OverrideTest, AListMayHaveTheBracketsOfASweepFile) {
   EXPECT_THAT(grid.front().values, ElementsAre("2", "4"));
   EXPECT_THAT(OverrideRefusal({"seed=[]"}), HasSubstr("--set seed: a list without a value"));
   EXPECT_THAT(OverrideRefusal({"seed=[0,1"}), HasSubstr("'[0' is not a whole number\n  a list is written 0,1,2, or '[0, 1, 2]' with both brackets"));
+  // Would be seeds 1 and 0.
+  EXPECT_THAT(OverrideRefusal({"seed=1,000"}), HasSubstr("'000' is not a whole number as people write it\n  write 0; or, if it is of thousands, 1000 without a comma"));
   EXPECT_THAT(OverrideRefusal({"seed=0 1 2"}), HasSubstr("'0 1 2' is not a whole number\n  several values have ',' between them: 0,1,2"));
   // A single text is taken as it stands.
   EXPECT_EQ(read("name=[x]").spec.name(), "[x]");

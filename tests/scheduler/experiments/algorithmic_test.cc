@@ -76,7 +76,7 @@ TEST(AlgorithmicTest, RefusesNumbersThatMakeNoSense) {
   EXPECT_THAT(refused([](auto& s) {
                 for (int length = 1; length <= 1001; ++length) s.mutable_evaluation()->add_lengths(length);
               }),
-              HasSubstr("evaluation.lengths: 1001 lengths; at most 1000"));
+              HasSubstr("evaluation.lengths: 1001 lengths; at most 1000 in one job\n  a range has fewer with a step: 1..1001:2"));
   EXPECT_THAT(refused([](auto& s) {
                 s.mutable_training()->add_lengths(5);
                 s.mutable_training()->add_lengths(5);

@@ -61,6 +61,8 @@ TEST_F(EngineInputsTest, ATableSaysWhichJobsWereMadeOfAnInputThatHasRunAgainSinc
   TestWorker worker = Worker("a");
   TrainWeights(worker);
   worker.Succeed(worker.Take());
+  worker.Sync();
+  ASSERT_EQ(Counts("s").succeeded(), 1);
   const auto notes = [&] {
     v1::GetTableRequest request;
     request.set_sweep("s");
@@ -86,6 +88,7 @@ TEST_F(EngineInputsTest, ATableSaysWhichJobsWereMadeOfAnInputThatHasRunAgainSinc
 
   TestWorker next = Worker("b");
   TrainWeights(next);
+  next.Sync();
 
   EXPECT_THAT(notes(), Contains(other_input)) << "its weights came later";
 }
