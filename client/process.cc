@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -228,7 +229,7 @@ class PassedOnSignals {
 
   void To(pid_t child) {
     child_ = child;
-    if (pending_ != 0) kill(child, pending_);
+    Send();
   }
 
  private:
@@ -236,8 +237,8 @@ class PassedOnSignals {
 
   static void PassOn(int signal, siginfo_t* info, void* context) {
     if (info->si_code <= 0) {
-      if (child_ > 0) kill(child_, signal);
-      else pending_ = signal;
+      pending_ = signal;
+      Send();
     }
     for (size_t i = 0; i < kSignals.size(); ++i) {  // Who counts them goes on to.
       if (kSignals[i] != signal) continue;
@@ -246,9 +247,17 @@ class PassedOnSignals {
     }
   }
 
+  // Once both are there, by whoever comes last: while a program is started its thread takes no signals, and another one does.
+  static void Send() {
+    const pid_t child = child_;
+    if (child <= 0) return;
+    if (const int signal = pending_.exchange(0); signal != 0) kill(child, signal);
+  }
+
   // Of the one program that runs so.
-  static inline volatile pid_t child_ = -1;
-  static inline volatile sig_atomic_t pending_ = 0;
+  static inline std::atomic<pid_t> child_ = -1;
+  static inline std::atomic<int> pending_ = 0;
+  static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free, "a handler may not wait for a lock");
   static inline std::array<struct sigaction, 3> before_{};
 };
 

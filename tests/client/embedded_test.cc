@@ -477,7 +477,14 @@ TEST_F(EmbeddedTest, DataCommandsGoToTheWorkersProgramAsTheyAre) {
 
 // Else an import would go on alone when its command is ended by a script.
 TEST_F(EmbeddedTest, ASignalGoesOnToTheWorkersProgram) {
-  SetWorker("trap 'echo told to end >>" + Path("ends") + "; exit 7' TERM\nkill -TERM " + std::to_string(getpid()) + "\nwhile :; do :; done\n");
+  const std::string sends = "kill -TERM " + std::to_string(getpid());
+#ifdef __SANITIZE_THREAD__
+  // The sanitizer keeps a signal until the thread that has it comes out of a wait, and gRPC's never do.
+  const std::string waits = sends;
+#else
+  const std::string waits = ":";
+#endif
+  SetWorker("trap 'echo told to end >>" + Path("ends") + "; exit 7' TERM\n" + sends + "\nwhile :; do " + waits + "; done\n");
   EXPECT_EQ(Run({"data", "check", "novels"}).code, 7);
   EXPECT_EQ(Contents("ends"), "told to end\n");
 }

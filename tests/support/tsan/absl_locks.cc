@@ -19,6 +19,8 @@ namespace {
 // What a server has answered, for a caller in the same process that waits for it. Only calls that block do so: callbacks, as
 // the product has them, are ordered by nothing but their own tag.
 char answers;
+// What callers ask, for a server in the same process that blocks for it, as the tests' own. Over a connection that is there already nothing else orders them.
+char questions;
 // Calls of servers that have ended: a server has shut down after them, and says so with this tag.
 char ended_calls;
 std::atomic<void*> shutdown_tag;
@@ -99,6 +101,7 @@ extern "C" grpc_call_error grpc_call_start_batch(grpc_call* call, const grpc_op*
   __tsan_release(tag);
   for (size_t i = 0; i < count; ++i) {
     if (ops[i].op == GRPC_OP_SEND_STATUS_FROM_SERVER) __tsan_release(&answers);
+    if (ops[i].op == GRPC_OP_RECV_INITIAL_METADATA) __tsan_release(&questions);
   }
   return start(call, ops, count, tag, reserved);
 }
@@ -107,6 +110,7 @@ extern "C" grpc_event grpc_completion_queue_next(grpc_completion_queue* queue, g
   static auto* const next = Library<grpc_event(grpc_completion_queue*, gpr_timespec, void*)>("grpc_completion_queue_next");
   const grpc_event event = next(queue, deadline, reserved);
   if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(event.tag);
+  if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(&questions);
   if (event.type == GRPC_OP_COMPLETE && event.tag == shutdown_tag) __tsan_acquire(&ended_calls);
   return event;
 }
