@@ -1,6 +1,7 @@
 // A store in a folder of its own, and short ways to fill it.
 #pragma once
 
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -169,16 +170,19 @@ struct TestStore {
   std::unique_ptr<Store> store;
 };
 
-// As our trainer writes a checkpoint or weights, with next to nothing in it.
-inline std::string PackFileBytes(const std::string& kind, int step, const std::vector<std::string>& jobs) {
+// As our trainer writes a checkpoint or weights, with one parameter of one value for each of these jobs: 0 where none is given.
+inline std::string PackFileBytes(const std::string& kind, int step, const std::vector<std::string>& jobs, std::vector<float> values = {}) {
+  values.resize(jobs.size());
+  std::string payload(values.size() * sizeof(float), '\0');
+  std::memcpy(payload.data(), values.data(), payload.size());
   std::string joined;
   for (const std::string& job : jobs) joined += (joined.empty() ? "" : "\\n") + job;
   std::string header = R"({"__metadata__":{"format":"longreach-trainer/1","kind":")" + kind + R"(","step":")" + std::to_string(step) + R"(","jobs":")" + joined +
-                       R"("},"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+                       R"("},"x":{"dtype":"F32","shape":[)" + std::to_string(values.size()) + R"(],"data_offsets":[0,)" + std::to_string(payload.size()) + "]}}";
   header.append((8 - header.size() % 8) % 8, ' ');
   std::string length(8, '\0');
   for (size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
-  return length + header + std::string(4, '\0');
+  return length + header + payload;
 }
 
 inline void WriteFile(const std::filesystem::path& file, const std::string& content) {

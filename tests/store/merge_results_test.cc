@@ -1,5 +1,4 @@
 // Two runs of one job that are not told apart by their values, and results that were made of a run which is not the one that stays.
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -11,20 +10,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-// Weights as our trainer writes them: one parameter, a value for each of these jobs.
-std::string WeightsBytes(const std::vector<std::string>& jobs, const std::vector<float>& values) {
-  std::string joined;
-  for (const std::string& job : jobs) joined += (joined.empty() ? "" : "\\n") + job;
-  std::string header = R"({"__metadata__":{"format":"longreach-trainer/1","kind":"weights","step":"100","jobs":")" + joined + R"("},"param/x":{"dtype":"F32","shape":[)" +
-                       std::to_string(values.size()) + R"(,1],"data_offsets":[0,)" + std::to_string(4 * values.size()) + "]}}";
-  header.append((8 - header.size() % 8) % 8, ' ');
-  std::string length(8, '\0');
-  for (size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
-  std::string payload(4 * values.size(), '\0');
-  std::memcpy(payload.data(), values.data(), payload.size());
-  return length + header + payload;
-}
 
 class MergeResultsTest : public MergeTest {
  protected:
@@ -56,7 +41,7 @@ class MergeResultsTest : public MergeTest {
 
   std::string Named(size_t i) const { return "job " + jobs_[i].id.substr(0, 8) + " (even_pairs, rope, learning rate 0.001, seed " + std::to_string(i) + "): "; }
   std::string First() const { return jobs_[0].id.substr(0, 8); }
-  std::string One(float value) const { return WeightsBytes({jobs_[0].id}, {value}); }
+  std::string One(float value) const { return PackFileBytes("weights", 100, {jobs_[0].id}, {value}); }
 
   std::vector<NewJob> jobs_;
 };
@@ -84,7 +69,7 @@ TEST_F(MergeResultsTest, TwoRunsWithTheSameValuesAndOtherWeightsAreToldAndOursSt
 TEST_F(MergeResultsTest, TheSameWeightsInFilesOfOtherPacksAreNoDifference) {
   ours_.AddSweep("one", jobs_);
   theirs_->AddSweep("one", jobs_);
-  TrainFirst(ours_, "w1", 1, WeightsBytes({"another", jobs_[0].id}, {0.25F, 0.5F}), 1);
+  TrainFirst(ours_, "w1", 1, PackFileBytes("weights", 100, {"another", jobs_[0].id}, {0.25F, 0.5F}), 1);
   TrainFirst(*theirs_, "w2", 1, One(0.5F));
 
   ASSERT_OK_AND_ASSIGN(const MergeReport report, Merge());
