@@ -136,12 +136,8 @@ absl::Status CheckMetric(const std::string& metric) {
 
 }  // namespace
 
-absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate, bool by_step) {
+absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate) {
   RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate, catalog::Aggregates(), MeantElsewhere(WordOf::kAggregate, aggregate)));
-  if (by_step && !metric.empty() && metric != kTrainingLoss) {
-    return UsageError(fmt::format("--metric {}: tests come after training, and have no steps; losses of training alone do", Printable(metric)),
-                      fmt::format("did you mean '{}'? without --metric it is that one", kTrainingLoss));
-  }
   return CheckMetric(metric);
 }
 

@@ -44,8 +44,8 @@ absl::Status CheckAxes(std::string_view option, const std::string& axes, const s
 void AddByOption(CLI::App& app, std::vector<std::string>& by, std::string_view without);
 // INVALID_ARGUMENT: one is none of these axes, or is there twice.
 absl::Status CheckBy(const std::vector<std::string>& by);
-// --metric and --aggregate of commands that show a table's values. `by_step`: an axis of it is the steps of training, which losses of training alone have.
-absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate, bool by_step = false);
+// --metric and --aggregate of commands that show a table's values.
+absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate);
 
 // As the file to make: standard output.
 inline constexpr std::string_view kStdout = "-";

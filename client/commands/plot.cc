@@ -52,7 +52,8 @@ class Plot final : public Command {
                 "colour. With a metric as --x: a point for each value of --points, a colour for each of --lines. Axes are task,\n"
                 "encoding, system, learning_rate, seed, length, those of slices: layer, head, depth, attention_scale, step, and\n"
                 "settings by their paths, as model.layers.\n"
-                "--x step: the losses of training, of jobs that still run too, as means over 100 ranges of steps (--step-bins).\n"
+                "--x step: the losses of training, of jobs that still run too, as means over 100 ranges of steps (--step-bins). With\n"
+                "--metric accuracy: of jobs that were tested while they were trained (evaluation.curve_every, docs/howto/curves.md).\n"
                 "Accuracy of one task has a dotted line at chance, the accuracy of guessing ('longreach list --help' says which).\n"
                 "--best-of learning_rate: each line is the mean over seeds at its best learning rate, chosen once for each line by the score\n"
                 "over all test lengths (by the newest loss of training), not at each point, where it would be of several models.\n"
@@ -67,6 +68,7 @@ class Plot final : public Command {
                 "longreach plot last --x learning_rate --file rates.png\n"
                 "longreach plot last --best-of learning_rate --file best.svg\n"
                 "longreach plot last --x step --log --lines learning_rate --file loss.svg\n"
+                "longreach plot last --x step --metric accuracy --length 100 --file curves.svg\n"
                 "longreach plot last --x model.layers --y training.batch_size --aggregate max --file map.svg\n"
                 "longreach plot nope-small --metric position_loss --only system=rope,nope --file loss.svg\n"
                 "longreach plot last --metric passkey_accuracy --y depth --file passkeys.svg\n"
@@ -188,7 +190,7 @@ class Plot final : public Command {
     RETURN_IF_ERROR(CheckOnlyLengths());
     if (metric_ == kTrainingLoss && length_ > 0) return UsageError(fmt::format("--length {}: losses of training have no test length", length_), "leave it out");
     if (x_length_ > 0 && !axes_.IsScatter()) return UsageError("--x-length: only with a metric as --x", "leave it out, or set --x to a metric");
-    RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_, axes_.Has(kStepAxis)));
+    RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_));
     return CheckBestOfWords();
   }
 
@@ -352,9 +354,9 @@ class Plot final : public Command {
   std::string Summary(const SystemSettings& settings, const std::vector<PlotPanel>& panels) const {
     std::vector<std::string> parts;
     if (const std::string over = AggregatedOver(settings, WhatValuesAre()); !over.empty()) parts.push_back(over + (HasBands() && HasDeviations(panels) ? "; bands: standard deviation" : ""));
-    if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_, only_));
+    if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_, only_, axes_.Has(kStepAxis)));
     if (!slice_.empty()) parts.push_back(slice_);
-    if (axes_.x == kStepAxis && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in at most {} of steps", Count(step_bins_, "range")));
+    if (axes_.x == kStepAxis && metric_ == kTrainingLoss && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in at most {} of steps", Count(step_bins_, "range")));
     return Join(parts, "; ");
   }
 

@@ -40,7 +40,8 @@ class Results final : public Command {
             "the tests (length), and what slices of a metric name: layer, head, depth, attention_scale, longbench_task (--jobs shows what\n"
             "slices there are), and settings by their paths, as model.layers of a grid. Several with ',' between them (--rows\n"
             "task,system) are rows or columns together: one for each combination that there is. The metric training_loss is by step,\n"
-            "and without that axis the newest of each job; jobs have it before they are done. --only takes ranges of numbers, both ends\n"
+            "and without that axis the newest of each job; jobs have it before they are done. Other metrics are by step where jobs were\n"
+            "tested while they were trained (evaluation.curve_every, docs/howto/curves.md). --only takes ranges of numbers, both ends\n"
             "included (seed=0..4, length=10,41..60), in the place of what the table says of such an axis; of lengths that are no\n"
             "axis each job has the mean over those that it was tested at, and a cell the aggregate of these means: the score over all\n"
             "lengths, at fewer of them.\n"
@@ -155,7 +156,7 @@ class Results final : public Command {
     RETURN_IF_ERROR(CheckAxes("--rows", rows_, axes));
     RETURN_IF_ERROR(CheckAxes("--columns", columns_, axes));
     RETURN_IF_ERROR(CheckAxes("--best-of", best_of_, {kPairAxes.begin(), kPairAxes.end()}));
-    RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_, HasAxis(rows_, kStepAxis) || HasAxis(columns_, kStepAxis)));
+    RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_));
     if (const std::string both = InBoth(rows_, columns_); !both.empty()) return UsageError(fmt::format("--rows and --columns are both '{}'", both));
     if (length_.value_or(0) < 0) {
       return UsageError(fmt::format("--length: {} is not a length", *length_), "0 means over all lengths");
@@ -258,12 +259,14 @@ class Results final : public Command {
     const std::string metric = asked.metric(), aggregate = asked.aggregate();
     if (!metric_.empty()) asked.set_metric(metric_);
     else if (HasAxis(rows_, kStepAxis) || HasAxis(columns_, kStepAxis)) asked.set_metric(std::string(kTrainingLoss));
-    // The steps may be the table's own.
-    RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_, IsBy(asked, kStepAxis)));
     if (asked.metric() == kTrainingLoss) RETURN_IF_ERROR(TakeLosses(asked));
     if (!IsBy(asked, kStepAxis)) asked.clear_step_bins();
     if (step_bins_ > 0 && !IsBy(asked, kStepAxis)) {
       return UsageError("--step-bins: neither rows nor columns are steps", "add --rows step, or leave it out");
+    }
+    if (step_bins_ > 0 && asked.metric() != kTrainingLoss) {
+      return UsageError(fmt::format("--step-bins: {} has a value at each of the steps that jobs were tested at, and losses of training alone are averaged", asked.metric()),
+                        "leave it out");
     }
     // The best of one metric may be the worst of another.
     if (asked.metric() != metric && (aggregate == "max" || aggregate == "min")) asked.clear_aggregate();

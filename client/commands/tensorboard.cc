@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -51,13 +52,22 @@ struct TagAtStep {
   int64_t step = 0;
 };
 
-// Losses by step; scores by length, and those over all lengths where the training ended.
+struct Scalar {
+  TagAtStep place;
+  double value = 0;
+};
+
+// Of the slice "step=N".
+std::optional<int64_t> StepOf(std::string_view slice) {
+  constexpr std::string_view kStep = "step=";
+  return slice.starts_with(kStep) ? ParseInteger(slice.substr(kStep.size())) : std::nullopt;
+}
+
+// Losses, and scores while the job was trained, by step; scores at its end by length, and those over all lengths where the training ended.
 TagAtStep PlaceOfValue(const v1::Job& job, const v1::Measurement& one) {
-  if (one.metric() == kTrainingLoss) {
-    constexpr std::string_view kStep = "step=";
-    const std::string& slice = one.slice();
-    return {one.metric(), slice.starts_with(kStep) ? ParseInteger(std::string_view(slice).substr(kStep.size())).value_or(0) : 0};
-  }
+  const std::optional<int64_t> step = StepOf(one.slice());
+  if (one.metric() == kTrainingLoss) return {one.metric(), step.value_or(0)};
+  if (step.has_value()) return {one.metric() + "/by_step/" + (one.length() > 0 ? fmt::format("length={}", one.length()) : "over_all_lengths"), *step};
   const std::string slice = one.slice().empty() ? "" : "/" + one.slice();
   if (one.length() > 0) return {one.metric() + "/by_length" + slice, one.length()};
   return {one.metric() + "/over_all_lengths" + slice, job.steps()};
@@ -71,7 +81,8 @@ class TensorBoard final : public Command {
             .details =
                 "DIR gets a run for each job, in folders by system, task, encoding, and learning rate and seed. 'training_loss' is against the step.\n"
                 "Of each metric, 'accuracy/by_length' has the test length in the place of the step, and 'accuracy/over_all_lengths' one value, at\n"
-                "the last step of training. Values are as they are stored (accuracy from 0 to 1). Losses of jobs that run are written as\n"
+                "the last step of training. What was tested while jobs were trained (evaluation.curve_every) is against the step as well, in\n"
+                "'accuracy/by_step'. Values are as they are stored (accuracy from 0 to 1). Losses of jobs that run are written as\n"
                 "far as they are; of one that diverged those that are finite. '--only length=100' leaves losses out, which have no test length.\n"
                 "Times are those of writing: choose steps for the horizontal axis.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
@@ -131,21 +142,22 @@ class TensorBoard final : public Command {
     question.set_metric(std::string(metric));
     for (const std::string& one : only_) question.add_only(one);
     v1::Job job;
-    std::optional<EventFile> file;
+    std::vector<Scalar> scalars;
     const auto finish = [&]() -> absl::Status {
-      if (!file.has_value()) return absl::OkStatus();
-      const absl::Status written = WriteFile(job, metric.empty() ? "values" : metric, file->bytes());
-      file.reset();
-      return written;
+      if (scalars.empty()) return absl::OkStatus();
+      // TensorBoard takes a smaller step than the one before for a new begin, and forgets what it had of that tag. Values come by the slices' names.
+      std::ranges::stable_sort(scalars, {}, [](const Scalar& one) { return one.place.step; });
+      EventFile file(static_cast<double>(time_s_));
+      for (const Scalar& one : scalars) file.Add(one.place.tag, one.place.step, one.value);
+      scalars.clear();
+      return WriteFile(job, metric.empty() ? "values" : metric, file.bytes());
     };
     const absl::Status read = ForEachMeasurementPage(connection, std::move(question), [&](const v1::ListMeasurementsResponse& page) -> absl::StatusOr<bool> {
       for (const v1::JobMeasurements& of_job : page.jobs()) {
         if (of_job.job().id() != job.id()) RETURN_IF_ERROR(finish());
         job = of_job.job();
         for (const v1::Measurement& one : of_job.measurements()) {
-          const TagAtStep place = PlaceOfValue(job, one);
-          if (!file.has_value()) file.emplace(static_cast<double>(time_s_));
-          file->Add(place.tag, place.step, one.value());
+          scalars.push_back({.place = PlaceOfValue(job, one), .value = one.value()});
           ++values_;
         }
       }

@@ -46,12 +46,13 @@ std::string WithUnit(std::string_view metric) {
   return WithUnit(metric, known == nullptr ? "" : known->unit);
 }
 
-std::string AtLength(int length, const std::vector<std::string>& only) {
+std::string AtLength(int length, const std::vector<std::string>& only, bool by_step) {
   const Only asked(only);
   if (const AxisChoice* const lengths = asked.Of("length")) {
     return lengths->IsSingle() ? fmt::format("at length {}", Join(lengths->Words(), "")) : fmt::format("averaged over length {}", Join(lengths->Words(), " and "));
   }
-  return length == 0 ? "over all test lengths" : fmt::format("at length {}", length);
+  if (length > 0) return fmt::format("at length {}", length);
+  return by_step ? "over the lengths of curves" : "over all test lengths";
 }
 
 std::string AggregatedOver(const SystemSettings& settings, const Aggregation& how) {

@@ -19,6 +19,7 @@
 #include "proto/types/words.h"
 #include "scheduler/experiments/rate_schedule.h"
 #include "scheduler/experiments/registry.h"
+#include "scheduler/experiments/score_curve.h"
 #include "scheduler/experiments/transformer.h"
 
 namespace longreach::experiments {
@@ -153,7 +154,8 @@ class AlgorithmicKind final : public Kind {
 
   double MeasurementsOf(const v1::JobSpec& job) const override {
     // Accuracy and loss, and of a decoder exact_match, at each length and over all.
-    return (job.model().causal() ? 3.0 : 2.0) * (1 + job.evaluation().lengths_size());
+    const double values = 1 + job.evaluation().lengths_size() + static_cast<double>(CurveValues(job.training(), job.evaluation()));
+    return (job.model().causal() ? 3.0 : 2.0) * values;
   }
 
   Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights&) const override {
@@ -168,9 +170,9 @@ class AlgorithmicKind final : public Kind {
       // Backward costs twice forward.
       cost.flops += 3.0 * job.training().batch_size() * job.training().steps() * mean;
     }
-    for (const int length : job.evaluation().lengths()) {
-      cost.flops += static_cast<double>(job.evaluation().examples()) * ForwardFlops(model, *task, length);
-    }
+    const auto test_flops = [&](int length) { return static_cast<double>(job.evaluation().examples()) * ForwardFlops(model, *task, length); };
+    for (const int length : job.evaluation().lengths()) cost.flops += test_flops(length);
+    cost.flops += CurveFlops(job, test_flops);
     const double d = model.embedding_dim();
     const double others = d * (task->TokensRead(model.causal()) + 1) + FinalNormParameters(model) + (d + 1) * task->output_vocabulary;
     const int64_t trained = catalog::LongestTape(*task, job.training().lengths());

@@ -100,10 +100,12 @@ Cost DataKind::CostOf(const v1::JobSpec& job, const MakerStoresWeights&) const {
   for (const int length : job.training().lengths()) mean += ForwardFlops(model, length) / job.training().lengths_size();
   // Backward costs twice forward.
   cost.flops += 3.0 * job.training().batch_size() * job.training().steps() * mean;
-  for (const int length : job.evaluation().lengths()) {
+  const auto test_flops = [&](int length) {
     const double wanted = job.evaluation().examples();
-    cost.flops += (wanted > 0 ? std::min(wanted, TestExamples(length)) : TestExamples(length)) * ForwardFlops(model, length);
-  }
+    return (wanted > 0 ? std::min(wanted, TestExamples(length)) : TestExamples(length)) * ForwardFlops(model, length);
+  };
+  for (const int length : job.evaluation().lengths()) cost.flops += test_flops(length);
+  cost.flops += CurveFlops(job, test_flops);
   int64_t tape = 0;
   for (const int length : job.training().lengths()) tape = std::max(tape, TapeOf(model, length));
   SetSizes(job, Parameters(model), tape, cost);

@@ -3,6 +3,7 @@
 
 #include "proto/catalog/catalog.h"
 #include "scheduler/experiments/registry.h"
+#include "scheduler/experiments/score_curve.h"
 #include "scheduler/experiments/transformer.h"
 
 namespace longreach::experiments {
@@ -18,7 +19,9 @@ class DataKind : public Kind {
   absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,
                              std::string_view prefix) const override;
   // Accuracy, and its loss in at most two units, at each length and over all.
-  double MeasurementsOf(const v1::JobSpec& job) const override { return 3.0 * (1 + job.evaluation().lengths_size()); }
+  double MeasurementsOf(const v1::JobSpec& job) const override {
+    return 3.0 * (1 + job.evaluation().lengths_size() + static_cast<double>(CurveValues(job.training(), job.evaluation())));
+  }
   Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights& maker_does) const override;
 
  protected:

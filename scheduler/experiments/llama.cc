@@ -14,6 +14,7 @@
 #include "scheduler/experiments/llama_checks.h"
 #include "scheduler/experiments/llama_mixture.h"
 #include "scheduler/experiments/rate_schedule.h"
+#include "scheduler/experiments/score_curve.h"
 
 namespace longreach::experiments {
 
@@ -172,7 +173,8 @@ class LlamaKind final : public DataKind {
     // Of the whole model, of each head, and of each scale and bin.
     const double at_length = 4 + heads + (2 + scales) * (1 + bins);
     const double passkeys = evaluation.passkey_lengths_size() * (1.0 + evaluation.passkey_depths());
-    return heads + (1 + evaluation.lengths_size()) * at_length + passkeys + 2.0 * evaluation.longbench_tasks_size();
+    const double curve = 4 * static_cast<double>(CurveValues(job.training(), evaluation));
+    return heads + (1 + evaluation.lengths_size()) * at_length + curve + passkeys + 2.0 * evaluation.longbench_tasks_size();
   }
 
   Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights& maker_does) const override {
@@ -180,10 +182,11 @@ class LlamaKind final : public DataKind {
     CountFrozen(job, maker_does, cost);
     // A corpus of tokens has any number of them.
     if (job.task() == kTokensTask) {
-      for (const int length : job.evaluation().lengths()) {
-        const double more = job.evaluation().examples() - TestExamples(length);
-        cost.flops += std::max(more, 0.0) * ForwardFlops(job.model(), length);
-      }
+      const auto more_flops = [&](int length) {
+        return std::max(job.evaluation().examples() - TestExamples(length), 0.0) * ForwardFlops(job.model(), length);
+      };
+      for (const int length : job.evaluation().lengths()) cost.flops += more_flops(length);
+      cost.flops += CurveFlops(job, more_flops);
     }
     cost.flops += StudyFlops(job);
     // Generating a key costs next to nothing beside reading its prompt.

@@ -17,6 +17,7 @@
 #include "proto/catalog/limits.h"
 #include "scheduler/experiments/lengths.h"
 #include "scheduler/experiments/registry.h"
+#include "scheduler/experiments/score_curve.h"
 
 namespace longreach::experiments {
 namespace {
@@ -100,6 +101,7 @@ void CheckTraining(const v1::Training& training, Checks& checks) {
 void CheckEvaluation(const v1::Evaluation& evaluation, Checks& checks) {
   CheckLengths("evaluation.lengths", evaluation.lengths(), kMaxTestLengths, checks);
   CheckLengths("evaluation.attention_lengths", evaluation.attention_lengths(), kMaxTestLengths, checks);
+  CheckLengths("evaluation.curve_lengths", evaluation.curve_lengths(), kMaxTestLengths, checks);
   CheckLengths("evaluation.passkey_lengths", evaluation.passkey_lengths(), kMaxTestLengths, checks);
   for (const int length : evaluation.attention_lengths()) {
     if (std::ranges::find(evaluation.lengths(), length) != evaluation.lengths().end()) continue;
@@ -161,6 +163,7 @@ void CheckSettings(const Settings& settings, Checks& checks) {
   CheckPositions(settings.positions, checks);
   CheckTraining(settings.training, checks);
   CheckEvaluation(settings.evaluation, checks);
+  CheckScoreCurve(settings, checks);
 }
 
 void CheckOwnKind(const Settings& settings, std::string_view kind, Checks& checks) {
@@ -275,6 +278,7 @@ void CheckSomethingToDo(const v1::SweepSpec& sweep, const Settings& settings, Ch
 
 void CompleteSettings(v1::JobSpec& job, Settings whole) {
   PutLengthsInOrder(whole.training, whole.evaluation);
+  CompleteScoreCurve(whole.training, whole.evaluation);
   const std::string& encoding = job.encoding();
   if (!IsKerple(encoding)) whole.model.clear_kerple_shared();
   if (!IsKerple(encoding) && encoding != "sandwich") whole.model.clear_break_symmetry();

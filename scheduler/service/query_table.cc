@@ -15,6 +15,7 @@
 #include "proto/base/text.h"
 #include "proto/types/job.h"
 #include "proto/types/usual_axes.h"
+#include "proto/types/words.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/decoder_values.h"
 #include "scheduler/service/length_reader.h"
@@ -177,8 +178,10 @@ class TableFiller {
     if (!lengths.empty()) other = AtLengths(lengths);
     // Where lengths are an axis, or --only names some, there is none to choose.
     if (lengths.upper_bound(0) != lengths.end() && !table_.ByLength() && !table_.IsOverLengths()) other += ": choose one with --length N";
-    Note(built, fmt::format("no job has a value of {} by {} {}{}", spec().metric(), Join(table_.slice_axes(), " and "), table_.AtLength(),
-                            other.empty() ? "" : fmt::format("; there are values {}", other)));
+    const bool by_step = std::ranges::find(table_.slice_axes(), kStepAxis) != table_.slice_axes().end();
+    Note(built, fmt::format("no job has a value of {} by {} {}{}{}", spec().metric(), Join(table_.slice_axes(), " and "), table_.AtLength(),
+                            other.empty() ? "" : fmt::format("; there are values {}", other),
+                            by_step ? fmt::format("; jobs with evaluation.curve_every have some by step, and losses of training are {}", kTrainingLoss) : ""));
     return absl::OkStatus();
   }
   static void Note(v1::Table& built, const std::string& text) { AddTypedNote(built, v1::TableNote::KIND_NO_VALUE, "", text); }

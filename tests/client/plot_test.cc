@@ -93,6 +93,16 @@ TEST_F(PlotTest, LossesOfTrainingAreDrawnByStepWhicheverOfTheTwoIsNamed) {
   EXPECT_THAT(refused.err, HasSubstr("--length 40: losses of training have no test length"));
 }
 
+TEST_F(PlotTest, ScoresByStepAreOfJobsThatWereTestedWhileTheyWereTrained) {
+  ASSERT_EQ(Run("scores.vl.json", {"--x", "step", "--metric", "accuracy"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().metric(), "accuracy");
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "step");
+  EXPECT_THAT(Written("scores.vl.json"), ::testing::AllOf(HasSubstr("over the lengths of curves"), Not(HasSubstr("losses averaged"))));
+  ASSERT_EQ(Run("at.vl.json", {"--x", "step", "--metric", "accuracy", "--length", "100"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().length(), 100);
+  EXPECT_THAT(Written("at.vl.json"), HasSubstr("at length 100"));
+}
+
 // A line that no job trains up to would be false.
 TEST_F(PlotTest, TheLengthOfTrainingIsThatOfTheSystemsThatAreShown) {
   v1::SweepSpec& spec = *scheduler_.sweep.mutable_spec();
@@ -420,10 +430,7 @@ TEST_F(PlotTest, RefusesWhatCannotBeDrawn) {
   refused({"--metric", "train_loss"}, "--metric: unknown value 'train_loss'\n  did you mean 'training_loss'? there are: accuracy, ");
   refused({"--metric", "validation_loss"}, "--metric: unknown value 'validation_loss'\n  did you mean 'loss'? there are: accuracy, ");
   refused({"--metric", "ppl"}, "did you mean 'perplexity'?");
-  // Whatever the metric, by steps there is one alone.
-  refused({"--metric", "loss", "--x", "step"}, "--metric loss: tests come after training, and have no steps; losses of training alone do\n  did you mean 'training_loss'? without");
-  refused({"--metric", "val_loss", "--x", "step"}, "did you mean 'training_loss'?");
-  refused({"--metric", "accuracy", "--x", "learning_rate", "--y", "step"}, "--metric accuracy: tests come after training");
+  refused({"--metric", "val_loss", "--x", "step"}, "--metric: unknown value 'val_loss'\n  did you mean 'loss'?");
 
   scheduler_.table.mutable_cells(0)->clear_measured();
   const Outcome nothing = Run("a.vl.json");

@@ -156,12 +156,16 @@ TEST_F(ResultsTest, RowsByStepAreOfLossesOfTraining) {
   EXPECT_EQ(scheduler_.table_request.table().step_bins(), 20);
   EXPECT_THAT(Run({"results", "last", "--step-bins", "20"}).err, HasSubstr("--step-bins: neither rows nor columns are steps"));
 
-  const Outcome other = Run({"results", "last", "--rows", "step", "--columns", "encoding", "--metric", "loss"});
-  EXPECT_EQ(other.code, kUsage);
-  EXPECT_THAT(other.err, HasSubstr("--metric loss: tests come after training, and have no steps; losses of training alone do\n  did you mean 'training_loss'?"));
+  // Jobs that were tested while they were trained have others by step, of the lengths that they were tested at then.
+  EXPECT_EQ(Run({"results", "last", "--rows", "step", "--columns", "encoding", "--metric", "loss"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().metric(), "loss");
+  EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr("loss (nats) over the lengths of curves"));
+  EXPECT_THAT(Run({"results", "last", "--rows", "step", "--columns", "encoding", "--metric", "loss", "--step-bins", "20"}).err,
+              HasSubstr("--step-bins: loss has a value at each of the steps that jobs were tested at, and losses of training alone are averaged\n  leave it out"));
   EXPECT_EQ(Run({"results", "last", "--rows", "step", "--columns", "encoding", "--metric", "training_loss"}).code, kDone);
   scheduler_.sweep.mutable_table()->set_rows("step");
-  EXPECT_THAT(Run({"results", "last", "--metric", "accuracy"}).err, HasSubstr("--metric accuracy: tests come after training")) << "as its own table is by step";
+  EXPECT_EQ(Run({"results", "last", "--metric", "accuracy"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().metric(), "accuracy") << "though its own table is by step";
   scheduler_.sweep.clear_table();
 
   scheduler_.sweep.set_name("table-1");  // Whose columns are lengths, of which it has those of a metric.

@@ -43,7 +43,7 @@ def scalars(event, path):
 def test_the_files_have_every_value_of_the_sweep(home, event):
     store = home.path / "s.db"
     ran = run_cli(home, "run", "quickstart", "--store", store, "--set", "training.steps=10", "--set", "evaluation.examples=8", "--set", "evaluation.lengths=11..13",
-                  "--set", "encoding=rope,alibi:randomized", "--set", "seed=0,1", "--threads", "2")
+                  "--set", "encoding=rope,alibi:randomized", "--set", "seed=0,1", "--set", "evaluation.curve_every=4", "--set", "evaluation.curve_lengths=12,13", "--threads", "2")
     assert ran.code == 0, ran
     written = run_cli(home, "tensorboard", "quickstart", "runs", "--store", store, "-o", "json")
     assert written.code == 0, written
@@ -56,13 +56,19 @@ def test_the_files_have_every_value_of_the_sweep(home, event):
     for run in runs:
         task, encoding, name = run.split("/")
         (job,) = query(store, "SELECT num FROM jobs WHERE task = ? AND encoding || iif(randomized, ':randomized', '') = ? AND seed = ?", task, encoding, int(name[-1]))
-        found = dict(pair for file in files if file.parent == home.path / "runs" / run for pair in scalars(event, file))
+        written_in = [pair for file in files if file.parent == home.path / "runs" / run for pair in scalars(event, file)]
+        for tag in {tag for (tag, _), _ in written_in}:
+            steps = [step for (one, step), _ in written_in if one == tag]
+            assert steps == sorted(set(steps)), f"{tag}: TensorBoard forgets what comes before a smaller step"
+        found = dict(written_in)
         expected = {("training_loss", step): loss for step, loss in query(store, "SELECT step, loss FROM progress WHERE job = ?", *job)}
         for metric, length, part, value in query(store, "SELECT metric, length, slice, value FROM measurements WHERE job = ?", *job):
-            place = (f"{metric}/by_length", length) if length else (f"{metric}/over_all_lengths", 10)
-            expected[(place[0] + ("/" + part if part else ""), place[1])] = value
+            if part:
+                expected[(f"{metric}/by_step/" + (f"length={length}" if length else "over_all_lengths"), int(part.removeprefix("step=")))] = value
+            else:
+                expected[(f"{metric}/by_length", length) if length else (f"{metric}/over_all_lengths", 10)] = value
         assert found == pytest.approx(expected, rel=1e-6)
-        assert len(expected) >= 10 + 4
+        assert len(expected) >= 10 + 2 * (4 + 3 * 3)  # Losses; accuracy and loss at the end, and at three points of two lengths and their mean.
         count += len(expected)
     assert written.json()["values"] == count
 

@@ -89,7 +89,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // As a checkpoint, whatever settings it names.
   for (const int member : {-1, 0, 1, 5}) {
     const absl::StatusOr<MemberCheckpoint> found = longreach::trainer::ReadMemberCheckpoint(*file, member, "job", file->Metadata("settings"));
-    if (found.ok()) Must(found->state.accuracy.size() == static_cast<size_t>(found->point.lengths_done), "a member has its scores");
+    if (found.ok()) {
+      Must(found->state.at_end.accuracy.size() == static_cast<size_t>(found->point.lengths_done), "a member has its scores");
+      Must(found->state.on_the_way.accuracy.size() == static_cast<size_t>(found->point.curve_tests), "a member has its scores on the way");
+    }
   }
   return 0;
 }

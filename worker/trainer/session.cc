@@ -8,7 +8,6 @@
 
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
-#include "proto/catalog/limits.h"
 #include "worker/trainer/attention_series.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/engine/thread_pool.h"
@@ -18,6 +17,7 @@
 #include "worker/trainer/llama/memory.h"
 #include "worker/trainer/llama/published.h"
 #include "worker/trainer/llama/study.h"
+#include "worker/trainer/loss_points.h"
 #include "worker/trainer/milestones.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/problems/measurements.h"
@@ -54,7 +54,7 @@ absl::Status CheckStateFits(const PackRequest& request, const ParameterLayout& l
 }  // namespace
 
 Session::Session(const PackRequest& request, Observer& observer)
-    : request_(request), observer_(observer), speed_(request.settings.training.steps), last_checkpoint_(Clock::now()) {}
+    : request_(request), observer_(observer), curve_(request.settings), speed_(request.settings.training.steps), last_checkpoint_(Clock::now()) {}
 
 absl::StatusOr<PackResult> Session::Run() {
   Report(Progress::Phase::kStarting);
@@ -150,13 +150,15 @@ absl::Status Session::TrainSteps() {
   // Where it begins: not with the newest checkpoint, if that could not be used.
   if (state_.step < settings.training.steps) Report(Progress::Phase::kTraining);
   while (state_.step < settings.training.steps) {
+    // Also of a checkpoint that was made before they were.
+    TestOnTheWay();
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
     engine_->Train(
-        std::min(engine_->UpdatesAtATime(), settings.training.steps - state_.step),
+        std::min(engine_->UpdatesAtATime(), curve_.UpdatesUntilTests(state_.step)),
         [&](uint64_t step) { return problem_->TrainingBatchFor(*engine_, step); }, LearningRates(), state_,
         [&](const std::vector<StepResult>& results) {
-          std::vector<LossPoint> points = AddLosses(results);
+          std::vector<LossPoint> points = AddLosses(results, settings.training.steps, state_);
           losses.Add(points);
           if (!losses.empty() && milestones.Reached(state_.step, Clock::now())) {
             observer_.OnLine(TrainedLine(state_.step, settings.training.steps, losses.Take(), speed_.per_second()));
@@ -170,47 +172,26 @@ absl::Status Session::TrainSteps() {
   return absl::OkStatus();
 }
 
+void Session::TestOnTheWay() {
+  const int lengths = static_cast<int>(curve_.lengths().size());
+  while (state_.curve_tests < curve_.TestsBy(state_.step)) {
+    Poll();
+    if (stop_ || !state_.AnyLive()) return;
+    const std::optional<std::vector<Tested>> results = EvaluateLength(curve_.lengths()[static_cast<size_t>(state_.curve_tests % lengths)]);
+    if (!results) return;
+    Keep(*results, &MemberState::on_the_way);
+    ++state_.curve_tests;
+    if (state_.curve_tests % lengths == 0) observer_.OnLine(curve_.LineOfLastPoint(*problem_, state_.members));
+    Report(Progress::Phase::kTraining);
+    CheckpointIfDue();
+  }
+}
+
 std::vector<double> Session::LearningRates() const {
   const RateSchedule schedule = ScheduleOf(request_.settings);
   std::vector<double> rates;
   for (const Member& member : request_.members) rates.push_back(RateAt(schedule, member.learning_rate, state_.step));
   return rates;
-}
-
-std::vector<LossPoint> Session::AddLosses(const std::vector<StepResult>& results) {
-  std::vector<LossPoint> points;
-  ++state_.loss_updates;
-  const bool complete = state_.step % PointInterval() == 0 || state_.step == request_.settings.training.steps;
-  for (size_t m = 0; m < results.size(); ++m) {
-    MemberState& member = state_.members[m];
-    if (!member.live) continue;
-    member.loss_sum += results[m].loss;
-    if (!complete) continue;
-    member.curve.push_back(member.loss_sum / state_.loss_updates);
-    points.push_back({.member = static_cast<int>(m), .step = state_.step, .loss = member.curve.back()});
-    member.loss_sum = 0;
-  }
-  if (complete) state_.loss_updates = 0;
-  return points;
-}
-
-std::vector<LossPoint> Session::PointsSoFar() const {
-  std::vector<LossPoint> points;
-  for (size_t m = 0; m < state_.members.size(); ++m) {
-    const std::vector<double>& curve = state_.members[m].curve;
-    for (size_t i = 0; i < curve.size(); ++i) {
-      const int64_t step = static_cast<int64_t>(i + 1) * PointInterval();
-      points.push_back({.member = static_cast<int>(m),
-                        .step = static_cast<int>(std::min<int64_t>(step, request_.settings.training.steps)),
-                        .loss = curve[i]});
-    }
-  }
-  return points;
-}
-
-int Session::PointInterval() const {
-  const int steps = request_.settings.training.steps;
-  return std::max(1, steps / catalog::kMaxLossPoints + (steps % catalog::kMaxLossPoints != 0));
 }
 
 absl::Status Session::EvaluateLengths() {
@@ -225,20 +206,24 @@ absl::Status Session::EvaluateLengths() {
     const std::optional<std::vector<Tested>> results = EvaluateLength(length);
     if (!results) return absl::OkStatus();
     if (const std::string basis = problem_->BasisOf(length); !basis.empty()) observer_.OnLine(basis);
-    for (size_t m = 0; m < results->size(); ++m) {
-      MemberState& member = state_.members[m];
-      if (!member.live) continue;
-      const Tested& result = (*results)[m];
-      member.accuracy.push_back(result.accuracy);
-      member.loss.push_back(result.loss);
-      if (problem_->ScoresExactMatch()) member.exact_match.push_back(result.exact_match);
-    }
+    Keep(*results, &MemberState::at_end);
     ++state_.lengths_done;
     if (milestones.Reached(state_.lengths_done, Clock::now())) observer_.OnLine(TestedLine(state_.lengths_done, all));
     Report(Progress::Phase::kEvaluating);
     CheckpointIfDue();
   }
   return absl::OkStatus();
+}
+
+void Session::Keep(const std::vector<Tested>& results, TestScores MemberState::*scores) {
+  for (size_t m = 0; m < results.size(); ++m) {
+    MemberState& member = state_.members[m];
+    if (!member.live) continue;
+    TestScores& of_member = member.*scores;
+    of_member.accuracy.push_back(results[m].accuracy);
+    of_member.loss.push_back(results[m].loss);
+    if (problem_->ScoresExactMatch()) of_member.exact_match.push_back(results[m].exact_match);
+  }
 }
 
 absl::Status Session::EvaluatePasskeys() {
@@ -315,7 +300,7 @@ std::optional<std::vector<Tested>> Session::EvaluateLength(int length) {
 
 absl::StatusOr<PackResult> Session::Finish() {
   // Points that were told before a crash on the way may never have been written down: the end tells them all.
-  Report(Progress::Phase::kWriting, PointsSoFar());
+  Report(Progress::Phase::kWriting, PointsSoFar(state_, request_.settings.training.steps));
   PackResult result;
   result.step = state_.step;
   result.engine = engine_->Name();
@@ -328,6 +313,7 @@ absl::StatusOr<PackResult> Session::Finish() {
     of_member.measurements = MeasurementsOf(member);
   }
   RETURN_IF_ERROR(JudgeTests(result));
+  AddCurve(result);
   try {
     RETURN_IF_ERROR(Study(result));
     RETURN_IF_ERROR(WriteAttention(result));
@@ -357,6 +343,15 @@ absl::Status Session::JudgeTests(PackResult& result) {
     member.measurements.clear();
   }
   return absl::OkStatus();
+}
+
+void Session::AddCurve(PackResult& result) {
+  for (size_t m = 0; m < state_.members.size(); ++m) {
+    if (!state_.members[m].live || result.results[m].diverged) continue;
+    // At the end the model is sound: that it was not at a point before takes nothing of that, and there is no value there.
+    const std::string left_out = AddFinite(curve_.Measurements(*problem_, state_.members[m]), result.results[m].measurements);
+    if (!left_out.empty()) observer_.OnLine(left_out);
+  }
 }
 
 absl::Status Session::Study(PackResult& result) {
@@ -418,7 +413,7 @@ absl::Status Session::Write(const std::function<absl::Status()>& write) {
 }
 
 std::vector<Measurement> Session::MeasurementsOf(const MemberState& member) const {
-  std::vector<Measurement> all = MeasurementsOfTests(*problem_, request_.settings.evaluation.lengths, member);
+  std::vector<Measurement> all = MeasurementsOfTests(*problem_, request_.settings.evaluation.lengths, member.at_end);
   const auto add = [&all](const std::vector<Measurement>& more) { all.insert(all.end(), more.begin(), more.end()); };
   if (passkeys_) add(passkeys_->Measurements(member.passkey));
   if (longbench_) add(longbench_->Measurements(member.longbench));
@@ -426,7 +421,8 @@ std::vector<Measurement> Session::MeasurementsOf(const MemberState& member) cons
 }
 
 void Session::GoOnTesting() {
-  Report(Progress::Phase::kEvaluating);
+  // Tests on the way are a part of the training.
+  Report(state_.step < request_.settings.training.steps ? Progress::Phase::kTraining : Progress::Phase::kEvaluating);
   Poll();
   if (stop_) throw Stopped();
 }
@@ -467,6 +463,8 @@ void Session::CheckpointIfDue() {
 absl::Status Session::Checkpoint() {
   // While it is tested a pack stays at its last step: then the lengths, cells and samples done are in the name too.
   std::string tested = state_.lengths_done > 0 ? Text("-", state_.lengths_done) : "";
+  // And on the way those of the point that it is at: of two names the one with the larger numbers is further.
+  if (const std::optional<int> made = curve_.TestsOfPointAt(state_.step, state_.curve_tests)) tested = Text("-t", *made);
   if (state_.cells_done > 0) tested += Text("-", state_.cells_done);
   if (state_.samples_done > 0) tested += Text("-s", state_.samples_done);
   const std::filesystem::path file =

@@ -10,6 +10,7 @@
 #include "worker/trainer/llama/longbench_study.h"
 #include "worker/trainer/llama/passkey_study.h"
 #include "worker/trainer/problems/problem.h"
+#include "worker/trainer/score_curve.h"
 #include "worker/trainer/series.h"
 #include "worker/trainer/speed.h"
 #include "worker/trainer/train.h"
@@ -32,9 +33,13 @@ class Session {
   // As many as asked for, or as the memory suffices for.
   absl::StatusOr<int> LlamaThreads() const;
   absl::Status TrainSteps();
+  // The tests of the curve of scores that are due once so many updates are done. They change nothing of what is trained.
+  void TestOnTheWay();
   absl::Status EvaluateLengths();
   // Of one test length, part by part. Nothing when it was stopped on the way.
   std::optional<std::vector<Tested>> EvaluateLength(int length);
+  // Adds a length's results to those of the members.
+  void Keep(const std::vector<Tested>& results, TestScores MemberState::*scores);
   // After the lengths: passkey retrieval, cell by cell.
   absl::Status EvaluatePasskeys();
   // And LongBench, sample by sample.
@@ -47,6 +52,8 @@ class Session {
   absl::StatusOr<PackResult> Finish();
   // Each member's learning rate of the next update.
   std::vector<double> LearningRates() const;
+  // The curve of scores, of members that have not diverged.
+  void AddCurve(PackResult& result);
   // Members whose tests have left the finite numbers have diverged. INTERNAL: nothing was trained.
   absl::Status JudgeTests(PackResult& result);
   // What a LLaMA decoder is asked beyond the losses of its windows, into the results and files of entropies. Throws Stopped.
@@ -69,17 +76,13 @@ class Session {
   absl::Status Checkpoint();
   // Checkpoint() when the last one is old enough. One that cannot be written is a line in the log.
   void CheckpointIfDue();
-  // Adds the losses of an update; returns the points of the loss curves that it completes.
-  std::vector<LossPoint> AddLosses(const std::vector<StepResult>& results);
-  std::vector<LossPoint> PointsSoFar() const;
-  // Updates from one point of the loss curves to the next.
-  int PointInterval() const;
 
   const PackRequest& request_;
   Observer& observer_;
   std::unique_ptr<Problem> problem_;
   std::unique_ptr<StepEngine> engine_;
   PackState state_;
+  ScoreCurve curve_;
   std::optional<PasskeyStudy> passkeys_;  // Where they are asked for.
   std::unique_ptr<LongBenchStudy> longbench_;
   bool stop_ = false;

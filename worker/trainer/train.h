@@ -100,6 +100,8 @@ struct PackSettings {
     bool dropout = false;
     uint32_t seed = 0;
     std::vector<int> attention_lengths = {};  // Ascending, all of them among lengths.
+    int curve_every = 0;                      // 0: nothing is tested on the way.
+    std::vector<int> curve_lengths = {};      // Ascending, all of them among lengths; none: all of these.
     int stride = 0;
     enum class PerplexityProtocol { kNope, kNopeInOrder, kYarn } perplexity_protocol = PerplexityProtocol::kNope;
     int position_bins = 0;

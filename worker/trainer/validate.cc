@@ -12,6 +12,7 @@
 #include "worker/trainer/learning_rate.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/random/random_stream.h"
+#include "worker/trainer/score_curve.h"
 #include "worker/trainer/tasks/support/task.h"
 #include "worker/trainer/train.h"
 #include "worker/trainer/validate.h"
@@ -147,6 +148,21 @@ absl::Status ValidateAttention(const PackSettings& settings) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateCurve(const PackSettings& settings, int most) {
+  const PackSettings::Evaluation& evaluation = settings.evaluation;
+  RETURN_IF_ERROR(InRange("evaluation.curve_every", evaluation.curve_every, 0, std::numeric_limits<int>::max()));
+  RETURN_IF_ERROR(ValidateLengths("evaluation.curve_lengths", evaluation.curve_lengths, most));
+  for (const int length : evaluation.curve_lengths) {
+    if (!std::ranges::binary_search(evaluation.lengths, length)) return Refuse("evaluation.curve_lengths", length, "is not among evaluation.lengths");
+  }
+  const ScoreCurve curve(settings);
+  if (curve.Values() > catalog::kMaxValuesOfMetric) {
+    return Refuse("evaluation.curve_every", evaluation.curve_every,
+                  Text("makes ", curve.Values(), " values of a metric: more than ", catalog::kMaxValuesOfMetric));
+  }
+  return absl::OkStatus();
+}
+
 int LongestOf(const ExperimentKind& kind) {
   static_assert(catalog::kMaxInputLength == tasks::kMaxInputLength);
   return kind.needs_data ? std::numeric_limits<int>::max() : catalog::kMaxInputLength;
@@ -174,6 +190,7 @@ absl::Status ValidateEvaluation(const PackSettings& settings, const ExperimentKi
                           static_cast<int>(Draws::kMaxSequences)));
   RETURN_IF_ERROR(ValidateLengths("evaluation.lengths", evaluation.lengths, most));
   RETURN_IF_ERROR(ValidateLengths("evaluation.attention_lengths", evaluation.attention_lengths, most));
+  RETURN_IF_ERROR(ValidateCurve(settings, most));
   return ValidateAttention(settings);
 }
 

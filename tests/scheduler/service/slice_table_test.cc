@@ -1,4 +1,5 @@
 // Tables whose rows or columns are what slices of measurements name, and the published tables of systems beside them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -452,6 +453,35 @@ TEST(PublishedCellsTest, TheWholeOfASliceIsOneOfItsKeys) {
   // Beside the mean over tasks the published mean.
   spec.set_columns("task");
   EXPECT_EQ(PublishedCells::Of(spec)->Find("rope", "tokens", "")->text, "16.5");
+}
+
+// Tests while a job was trained, of which each step is a place of its own.
+TEST_F(SliceTableTest, ScoresByStepAreInTheOrderOfSteps) {
+  std::vector<store::Measurement> measured = {{"loss", 0, "", 1}};
+  for (const auto& [step, loss] : {std::pair(500, 3.0), std::pair(1000, 2.0), std::pair(10'000, 1.0)}) {
+    measured.push_back({"loss", 0, fmt::format("step={}", step), loss});
+    measured.push_back({"loss", 2048, fmt::format("step={}", step), loss + 0.5});
+  }
+  Succeeded(Systems(), {measured, measured});
+  v1::TableSpec spec;
+  spec.set_metric("loss");
+  spec.set_rows("step");
+  spec.set_columns("system");
+  spec.set_aggregate("mean");
+  spec.set_step_bins(2);  // Of losses of training alone.
+
+  const v1::Table over_all = Table(spec);
+  spec.set_length(2048);
+  const v1::Table at_one = Table(spec);
+
+  std::vector<std::string> steps;
+  for (const auto& row : over_all.rows()) steps.push_back(row.key());
+  EXPECT_THAT(steps, ElementsAre("500", "1000", "10000"));
+  ASSERT_EQ(over_all.cells_size(), 6);
+  EXPECT_EQ(over_all.cells(0).measured(), 3);
+  std::vector<double> at_length;
+  for (const v1::TableCell& cell : at_one.cells()) at_length.push_back(cell.measured());
+  EXPECT_THAT(at_length, ElementsAre(3.5, 3.5, 2.5, 2.5, 1.5, 1.5));
 }
 
 }  // namespace

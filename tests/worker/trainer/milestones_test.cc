@@ -60,6 +60,11 @@ TEST(MilestonesTest, LossesAreMeansSinceTheLastLine) {
 TEST(MilestonesTest, ALineOfTestsSaysHowManyLengthsThereAre) {
   EXPECT_EQ(TestedLine(2, 5), "tested 2 of 5 lengths");
   EXPECT_EQ(TestedLine(1, 1), "tested 1 of 1 length");
+  const std::vector<double> scores = {0.61236, 0.5, 0.53117};
+  const std::vector<int> lengths = {40, 100};
+  EXPECT_EQ(CurveLine(200, 3000, "accuracy", scores, lengths), "step 200 of 3000, accuracy 0.5 to 0.6124 over 2 lengths");
+  EXPECT_EQ(CurveLine(200, 3000, "loss", {scores.data(), 1}, {lengths.data(), 1}), "step 200 of 3000, loss 0.6124 at length 40");
+  EXPECT_EQ(CurveLine(200, 3000, "", {}, lengths), "step 200 of 3000, tested");
 }
 
 }  // namespace

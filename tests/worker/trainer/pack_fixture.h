@@ -113,6 +113,7 @@ inline void ExpectSameMeasurements(const MemberResult& a, const MemberResult& b)
   for (size_t i = 0; i < a.measurements.size(); ++i) {
     EXPECT_EQ(a.measurements[i].metric, b.measurements[i].metric);
     EXPECT_EQ(a.measurements[i].length, b.measurements[i].length);
+    EXPECT_EQ(a.measurements[i].slice, b.measurements[i].slice);
     EXPECT_EQ(a.measurements[i].value, b.measurements[i].value)
         << a.measurements[i].metric << " at " << a.measurements[i].length;
   }

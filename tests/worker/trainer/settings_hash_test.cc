@@ -178,6 +178,11 @@ TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
       {"evaluation.dropout", [](S& s) { s.evaluation.dropout = false; }},
       {"evaluation.seed", [](S& s) { ++s.evaluation.seed; }},
       {"attention_lengths", [](S& s) { s.evaluation.attention_lengths = {1024}; }},
+      {"curve_every", [](S& s) { s.evaluation.curve_every = 500; }},
+      {"curve_lengths", [](S& s) {
+         s.evaluation.curve_every = 500;
+         s.evaluation.curve_lengths = {256};
+       }},
       {"stride", [](S& s) { ++s.evaluation.stride; }},
       {"perplexity_protocol", [](S& s) { s.evaluation.perplexity_protocol = S::Evaluation::PerplexityProtocol::kNope; }},
       {"position_bins", [](S& s) { ++s.evaluation.position_bins; }},

@@ -63,6 +63,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "evaluation.lengths", "2"},
         Refused{"TapeBeyondL", [](PackRequest& r) { r.settings.evaluation.lengths = {64}; },
                 "evaluation.lengths", "tape of 65"},
+        Refused{"CurveEvery", [](PackRequest& r) { r.settings.evaluation.curve_every = -1; }, "evaluation.curve_every", "-1"},
+        Refused{"CurveLength",
+                [](PackRequest& r) {
+                  r.settings.evaluation.curve_every = 4;
+                  r.settings.evaluation.curve_lengths = {7};
+                },
+                "evaluation.curve_lengths", "7 is not among"},
+        Refused{"CurveOfTooManyPoints",
+                [](PackRequest& r) {
+                  r.settings.training.steps = 10'000;
+                  r.settings.evaluation.curve_every = 1;
+                },
+                "evaluation.curve_every", "more than 1000"},
         Refused{"Examples", [](PackRequest& r) { r.settings.evaluation.examples = 0; }, "evaluation.examples",
                 "0"},
         Refused{"Heads", [](PackRequest& r) { r.settings.model.heads = 5; }, "model.heads", "5"},

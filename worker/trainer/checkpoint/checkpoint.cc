@@ -216,6 +216,27 @@ PackState InitialState(const ParameterLayout& layout, const std::vector<Member>&
   return state;
 }
 
+namespace {
+
+// Of each member `count`, with zeros for the tests that one took no part in. Where a problem does not score exact matches there is no tensor of them.
+void AddScores(const PackState& state, std::string_view prefix, TestScores MemberState::*scores, int count, Parts& parts) {
+  const auto add = [&](std::string_view name, std::vector<double> TestScores::*values) {
+    std::vector<double> all;
+    for (const MemberState& member : state.members) {
+      std::vector<double> of_member = member.*scores.*values;
+      of_member.resize(static_cast<size_t>(count));
+      all.insert(all.end(), of_member.begin(), of_member.end());
+    }
+    parts.AddValues(Text(prefix, name), "F64", {state.size(), count}, all);
+  };
+  add("accuracy", &TestScores::accuracy);
+  add("loss", &TestScores::loss);
+  const bool scored = std::ranges::any_of(state.members, [&](const MemberState& member) { return !(member.*scores).exact_match.empty(); });
+  if (scored) add("exact_match", &TestScores::exact_match);
+}
+
+}  // namespace
+
 absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettings& settings,
                              const ParameterLayout& layout, const std::vector<Member>& members,
                              const PackState& state) {
@@ -225,9 +246,8 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
   parts.AddBuffer("adam_m/", layout, state.moment1, scales_alone);
   parts.AddBuffer("adam_v/", layout, state.moment2, scales_alone);
   std::vector<int32_t> flags;
-  std::vector<double> loss_sum, curve, accuracy, loss, exact_match, passkey, longbench;
-  const size_t lengths = static_cast<size_t>(state.lengths_done), cells = static_cast<size_t>(state.cells_done),
-               samples = static_cast<size_t>(state.samples_done);
+  std::vector<double> loss_sum, curve, passkey, longbench;
+  const size_t cells = static_cast<size_t>(state.cells_done), samples = static_cast<size_t>(state.samples_done);
   size_t curve_row = 0;
   for (const MemberState& member : state.members) curve_row = std::max(curve_row, member.curve.size());
   for (const MemberState& member : state.members) {
@@ -236,22 +256,15 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
     loss_sum.push_back(member.loss_sum);
     curve.insert(curve.end(), member.curve.begin(), member.curve.end());
     curve.resize(curve.size() + curve_row - member.curve.size());
-    for (size_t i = 0; i < lengths; ++i) {
-      accuracy.push_back(i < member.accuracy.size() ? member.accuracy[i] : 0);
-      loss.push_back(i < member.loss.size() ? member.loss[i] : 0);
-      exact_match.push_back(i < member.exact_match.size() ? member.exact_match[i] : 0);
-    }
     for (size_t i = 0; i < cells; ++i) passkey.push_back(i < member.passkey.size() ? member.passkey[i] : 0);
     for (size_t i = 0; i < samples; ++i) longbench.push_back(i < member.longbench.size() ? member.longbench[i] : 0);
   }
   parts.AddValues("member/flags", "I32", {state.size(), kCheckpointFlags}, flags);
   parts.AddValues("member/loss_sum", "F64", {state.size()}, loss_sum);
   parts.AddValues("member/curve", "F64", {state.size(), static_cast<int64_t>(curve_row)}, curve);
-  parts.AddValues("test/accuracy", "F64", {state.size(), state.lengths_done}, accuracy);
-  parts.AddValues("test/loss", "F64", {state.size(), state.lengths_done}, loss);
+  AddScores(state, "test/", &MemberState::at_end, state.lengths_done, parts);
   // Files of jobs without such tests stay as they were before there could be any.
-  const bool scored = std::ranges::any_of(state.members, [](const MemberState& member) { return !member.exact_match.empty(); });
-  if (scored) parts.AddValues("test/exact_match", "F64", {state.size(), state.lengths_done}, exact_match);
+  if (state.curve_tests > 0) AddScores(state, "on_the_way/", &MemberState::on_the_way, state.curve_tests, parts);
   if (cells > 0) parts.AddValues("test/passkey", "F64", {state.size(), state.cells_done}, passkey);
   if (samples > 0) parts.AddValues("test/longbench", "F64", {state.size(), state.samples_done}, longbench);
   return Write(file, "checkpoint", settings, members, state, parts);
@@ -282,9 +295,11 @@ const MemberCheckpoint* FindAt(const std::vector<MemberCheckpoint>& of_member, c
 MemberState StateAt(const MemberCheckpoint& checkpoint, const CheckpointPoint& point) {
   MemberState state = checkpoint.state;
   const auto keep = [](std::vector<double>& values, int count) { values.resize(std::min(values.size(), static_cast<size_t>(count))); };
-  keep(state.accuracy, point.lengths_done);
-  keep(state.loss, point.lengths_done);
-  keep(state.exact_match, point.lengths_done);
+  for (const auto& [scores, count] : {std::pair<TestScores*, int>{&state.on_the_way, point.curve_tests}, {&state.at_end, point.lengths_done}}) {
+    keep(scores->accuracy, count);
+    keep(scores->loss, count);
+    keep(scores->exact_match, count);
+  }
   keep(state.passkey, point.cells_done);
   keep(state.longbench, point.samples_done);
   return state;
@@ -345,6 +360,7 @@ absl::Status CopyTensors(const std::vector<const MemberCheckpoint*>& chosen, con
 void PutAt(const std::vector<const MemberCheckpoint*>& chosen, const CheckpointPoint& point, PackState& state) {
   for (size_t m = 0; m < chosen.size(); ++m) state.members[m] = StateAt(*chosen[m], point);
   state.step = point.step;
+  state.curve_tests = point.curve_tests;
   state.lengths_done = point.lengths_done;
   state.cells_done = point.cells_done;
   state.samples_done = point.samples_done;

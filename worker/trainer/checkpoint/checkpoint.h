@@ -3,7 +3,7 @@
 //   checkpoint  param/X, and adam_m/X, adam_v/X of those that are trained [E, ..] (F32); member/flags [E, 5] (I32: live, dropped, diverged,
 //               diverged_at, points of the loss curve); member/curve [E, points] (F64); member/loss_sum [E]
 //               (F64); test/accuracy, test/loss [E, lengths done] (F64); test/exact_match [E, lengths done] (F64) of problems
-//               that score it; test/passkey [E, cells done] (F64), if any are
+//               that score it; the same as on_the_way/.. [E, tests done] of those that were made between updates; test/passkey [E, cells done] (F64), if any are
 //   weights     param/X [E, ..]
 // Of a published model (settings.model.folder) whose own weights no member changes, nor has another job's, X is the scales of attention
 // heads alone: the rest is in its folder.

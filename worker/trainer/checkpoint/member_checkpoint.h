@@ -17,6 +17,7 @@ inline constexpr int64_t kCheckpointFlags = 5;
 // How far a pack had come; later ones are greater.
 struct CheckpointPoint {
   int step = 0;
+  int curve_tests = 0;
   int lengths_done = 0;
   int cells_done = 0;
   int samples_done = 0;

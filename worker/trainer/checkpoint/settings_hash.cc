@@ -30,6 +30,7 @@ struct Lines {
   std::string causal;
   std::string schedule;
   std::string norm;
+  std::string curve;
 };
 
 std::string Value(const std::string& text) { return text; }
@@ -125,11 +126,12 @@ void AddSchedule(const PackSettings& settings, Lines& lines) {
 }
 
 void Add(const PackSettings::Evaluation& evaluation, Lines& lines) {
-  const auto& [lengths, examples, dropout, seed, attention_lengths, stride, perplexity_protocol, position_bins, attention_scales,
+  const auto& [lengths, examples, dropout, seed, attention_lengths, curve_every, curve_lengths, stride, perplexity_protocol, position_bins, attention_scales,
                passkey_lengths, passkey_depths, passkey_tests, passkey_prompts, longbench, longbench_tasks, longbench_window, longbench_beams,
                longbench_samples] = evaluation;
   lines.all += Named("test_lengths", lengths, "examples", examples, "test_dropout", dropout, "test_seed", seed);
   lines.llama += Named("stride", stride, "position_bins", position_bins, "attention_scales", attention_scales);
+  if (curve_every > 0) lines.curve += Named("curve_every", curve_every, "curve_lengths", curve_lengths);
   if (!attention_lengths.empty()) lines.attention += Named("attention_lengths", attention_lengths);
   if (!passkey_lengths.empty()) {
     lines.passkey += Named("passkey_lengths", passkey_lengths);
@@ -162,7 +164,7 @@ std::string SettingsHash(const PackSettings& settings) {
   if (data.empty()) lines.data.clear();
   if (experiment != "llama") lines.llama.clear();
   return Sha256Of(lines.all + lines.data + lines.llama + lines.attention + lines.scale_by_position + lines.passkey + lines.longbench +
-                  lines.protocol + lines.mixture + lines.t5 + lines.fire + lines.causal + lines.schedule + lines.norm);
+                  lines.protocol + lines.mixture + lines.t5 + lines.fire + lines.causal + lines.schedule + lines.norm + lines.curve);
 }
 
 }  // namespace longreach::trainer

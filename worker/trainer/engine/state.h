@@ -18,7 +18,8 @@ struct PackState {
   std::vector<MemberState> members;
   int step = 0;           // Updates done.
   int loss_updates = 0;   // Updates behind loss_sum, the same for all members.
-  int lengths_done = 0;   // Test lengths evaluated.
+  int curve_tests = 0;    // Lengths evaluated on the way, at all points of the curve of scores together.
+  int lengths_done = 0;   // Test lengths evaluated, once all updates are done.
   int cells_done = 0;     // After them: cells of passkey retrieval.
   int samples_done = 0;   // After them: samples of LongBench.
   // Some member began with another job's weights, not just with its scales of attention heads. No checkpoint holds this.

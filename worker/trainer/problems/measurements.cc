@@ -2,11 +2,11 @@
 
 namespace longreach::trainer {
 
-std::vector<Measurement> MeasurementsOfTests(const Problem& problem, const std::vector<int>& lengths, const MemberState& member) {
+std::vector<Measurement> MeasurementsOfTests(const Problem& problem, const std::vector<int>& lengths, const TestScores& scored) {
   // By metric, over all lengths first.
   std::vector<std::vector<Measurement>> by_metric;
   for (size_t i = 0; i < lengths.size(); ++i) {
-    const Tested tested = {.accuracy = member.accuracy[i], .loss = member.loss[i], .exact_match = problem.ScoresExactMatch() ? member.exact_match.at(i) : 0};
+    const Tested tested = {.accuracy = scored.accuracy.at(i), .loss = scored.loss.at(i), .exact_match = problem.ScoresExactMatch() ? scored.exact_match.at(i) : 0};
     const std::vector<Score> scores = problem.Scores(lengths[i], tested);
     by_metric.resize(scores.size());
     for (size_t s = 0; s < scores.size(); ++s) {

@@ -8,8 +8,8 @@
 
 namespace longreach::trainer {
 
-// Metric by metric, of each the mean over all lengths and then the lengths, all of which the member was tested at. What studies of passkeys and the like measure
-// is not among them.
-std::vector<Measurement> MeasurementsOfTests(const Problem& problem, const std::vector<int>& lengths, const MemberState& member);
+// Metric by metric, of each the mean over all lengths and then the lengths, all of which the member was tested at; without a slice. What studies of passkeys
+// and the like measure is not among them.
+std::vector<Measurement> MeasurementsOfTests(const Problem& problem, const std::vector<int>& lengths, const TestScores& scores);
 
 }  // namespace longreach::trainer
