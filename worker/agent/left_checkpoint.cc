@@ -7,8 +7,11 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "proto/base/file_to_read.h"
 #include "proto/base/safetensors.h"
@@ -21,18 +24,28 @@ namespace {
 // As the trainer names its own; what was fetched for it has other names, and what it is just writing ends otherwise.
 bool IsCheckpoint(const std::filesystem::path& file) { return file.filename().string().starts_with("checkpoint-") && file.extension() == ".safetensors"; }
 
-// The last one first.
+// How far its pack was, by its name: updates, then what was tested ("checkpoint-2000-14-s30"). An attempt only ever gets further. Times of files say less: one that was
+// handed in has a new one, since the cache has a name of the same file, and clocks are set back.
+std::vector<int64_t> PointOf(const std::filesystem::path& file) {
+  std::vector<int64_t> point;
+  for (std::string_view number : Split(file.stem().string(), '-')) {
+    if (number.starts_with('s')) number.remove_prefix(1);
+    point.push_back(ParseInteger(number).value_or(0));
+  }
+  return point;
+}
+
+// The furthest one first.
 std::vector<std::filesystem::path> CheckpointsIn(const std::filesystem::path& folder) {
-  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> found;
+  std::vector<std::pair<std::vector<int64_t>, std::filesystem::path>> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     std::error_code gone;
-    const auto written_at = entry.last_write_time(gone);
-    if (!gone && IsCheckpoint(entry.path()) && entry.is_regular_file(gone)) found.emplace_back(written_at, entry.path());
+    if (IsCheckpoint(entry.path()) && entry.is_regular_file(gone)) found.emplace_back(PointOf(entry.path()), entry.path());
   }
   std::ranges::sort(found, std::ranges::greater());
   std::vector<std::filesystem::path> files;
-  for (auto& [written_at, file] : found) files.push_back(std::move(file));
+  for (auto& [point, file] : found) files.push_back(std::move(file));
   return files;
 }
 

@@ -23,7 +23,7 @@ struct LeftCheckpoint {
   std::vector<std::string> jobs;  // Along the member axis.
 };
 
-// The one that was written last, of those that are whole. Reads all of it. NOT_FOUND with what is wrong with each: none is.
+// The furthest one, of those that are whole. Reads all of it. NOT_FOUND with what is wrong with each: none is.
 absl::StatusOr<LeftCheckpoint> NewestWholeCheckpoint(const std::filesystem::path& folder);
 
 }  // namespace longreach::agent

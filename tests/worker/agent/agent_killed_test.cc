@@ -9,6 +9,7 @@
 #include "proto/base/sha256.h"
 #include "tests/worker/agent/left_checkpoint.h"
 #include "tests/worker/agent/one_agent_fixture.h"
+#include "worker/agent/left_checkpoint.h"
 
 namespace longreach::agent {
 namespace {
@@ -57,6 +58,29 @@ TEST_F(AgentKilledTest, HandsInTheNewestCheckpointThatIsWhole) {
     EXPECT_THAT(seen.reports, IsEmpty());
   }
   EXPECT_FALSE(std::filesystem::exists(Folder()));
+}
+
+// The time of a file that was handed in is that of its end, and clocks are set back.
+TEST_F(AgentKilledTest, HandsInTheFurthestCheckpointWhateverTheTimesOfTheFilesAre) {
+  struct Case {
+    std::string older, further;
+    int step = 0;
+  };
+  uint64_t attempt = 7;
+  for (const Case& one : {Case{"9", "10", 10}, Case{"10-9", "10-11", 10}, Case{"10", "10-1", 10}, Case{"10-3-2", "10-3-2-s1", 10}, Case{"10-3-s9", "10-3-s20", 10}}) {
+    const std::filesystem::path folder = folder_.path() / "worker" / "attempts" / std::to_string(attempt);
+    const std::string further = CheckpointOf(one.step, JobId(1), one.further);
+    LeaveFile(folder / ("checkpoint-" + one.older + ".safetensors"), CheckpointOf(one.step - 1, JobId(1), one.older));
+    LeaveFile(folder / ("checkpoint-" + one.further + ".safetensors"), further);
+    std::filesystem::last_write_time(folder / ("checkpoint-" + one.further + ".safetensors"), std::filesystem::file_time_type::clock::now() - std::chrono::hours(24));
+
+    const absl::StatusOr<LeftCheckpoint> found = NewestWholeCheckpoint(folder);
+
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(Sha256OfFile(found->checkpoint.file).value_or(""), Sha256Of(further)) << one.further << " is further than " << one.older;
+    EXPECT_EQ(found->checkpoint.step, one.step);
+    ++attempt;
+  }
 }
 
 TEST_F(AgentKilledTest, HoldsNothingOfWhichNoCheckpointIsWhole) {
