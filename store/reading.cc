@@ -84,18 +84,31 @@ absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, st
 
 namespace {
 
+// Of the attempts that a job's result is of, a column, one a line: of the attempt `a` that brought it and, where that went on from a checkpoint, of those whose checkpoints
+// were gone on from, back to the one that began.
+std::string OfMakers(std::string_view column) {
+  // Whose checkpoint an attempt of before the thirteenth schema went on from nobody has written down: the last one's before it, in the midst of others.
+  constexpr std::string_view kByOrigins =
+      "(WITH RECURSIVE makers(id) AS (SELECT a.id UNION SELECT coalesce(o.from_attempt, iif(x.start_step > 0, (SELECT max(b.attempt) FROM attempt_jobs AS b "
+      "WHERE b.job = j.num AND b.attempt < x.id), NULL)) FROM makers JOIN attempts AS x ON x.id = makers.id JOIN attempt_jobs AS o ON o.job = j.num AND o.attempt = x.id) "
+      "SELECT group_concat(x.{0}, char(10)) FROM makers JOIN attempts AS x ON x.id = makers.id)";
+  // Where `a` itself is such a one. While a job is tested it stays at its last step (of one that is only tested at 0): which of the attempts that began there left tests behind is
+  // not known, so that all count that did not fail.
+  constexpr std::string_view kBySteps =
+      "(SELECT group_concat({0}, char(10)) FROM ("
+      "SELECT x.id, x.{0}, x.outcome, x.start_step, lead(x.start_step) OVER (ORDER BY x.id) AS next_step FROM attempt_jobs AS xj "
+      "JOIN attempts AS x ON x.id = xj.attempt WHERE xj.job = j.num AND x.id <= a.id AND (j.steps = 0 OR x.id >= ("
+      "SELECT ifnull(max(y.id), 0) FROM attempt_jobs AS yj JOIN attempts AS y ON y.id = yj.attempt WHERE yj.job = j.num AND y.id < a.id AND y.start_step = 0))) "
+      "WHERE id = a.id OR next_step > start_step OR (start_step = j.steps AND next_step = start_step AND outcome IN ('given_back', 'lost')))";
+  return fmt::format("CASE WHEN a.start_step > 0 OR (j.steps = 0 AND j.experiment <> 'noop') THEN iif((SELECT o.from_attempt FROM attempt_jobs AS o "
+                     "WHERE o.job = j.num AND o.attempt = a.id) IS NULL, {1}, {2}) ELSE a.{0} END",
+                     column, fmt::format(kBySteps, column), fmt::format(kByOrigins, column));
+}
+
 // What is read of a job `j`, with the column of `m` that has the value. Task and encoding are those of its requirement: a number is read
 // faster than two texts.
 std::string MeasuredColumns(std::string_view value, std::string_view state) {
-  // One that went on from a checkpoint: also of the attempts whose checkpoints were gone on from, back to the one that began. While a job is tested it stays at its
-  // last step (of one that is only tested at 0): which of the attempts that began there left tests behind is not known, so that all count that did not fail.
-  constexpr std::string_view kBuilds =
-      "CASE WHEN a.start_step > 0 OR (j.steps = 0 AND j.experiment <> 'noop') THEN (SELECT group_concat(build, char(10)) FROM ("
-      "SELECT x.id, x.build, x.outcome, x.start_step, lead(x.start_step) OVER (ORDER BY x.id) AS next_step FROM attempt_jobs AS xj "
-      "JOIN attempts AS x ON x.id = xj.attempt WHERE xj.job = j.num AND x.id <= a.id AND (j.steps = 0 OR x.id >= ("
-      "SELECT ifnull(max(y.id), 0) FROM attempt_jobs AS yj JOIN attempts AS y ON y.id = yj.attempt WHERE yj.job = j.num AND y.id < a.id AND y.start_step = 0))) "
-      "WHERE id = a.id OR next_step > start_step OR (start_step = j.steps AND next_step = start_step AND outcome IN ('given_back', 'lost'))) ELSE a.build END";
-  return fmt::format("j.requirement, j.randomized, j.learning_rate, j.seed, {}, j.diverged, m.{}, {}, j.num", state, value, kBuilds);
+  return fmt::format("j.requirement, j.randomized, j.learning_rate, j.seed, {}, j.diverged, m.{}, {}, j.num, {}", state, value, OfMakers("build"), OfMakers("engine"));
 }
 constexpr std::string_view kAttemptJoin = "LEFT JOIN attempts AS a ON a.id = j.attempt ";
 // The whole primary key of measurements is bound, so that a job's other lengths are never looked at.
@@ -136,7 +149,8 @@ absl::Status ReadMeasured(sql::Connection& db, sql::Rows rows, const std::functi
          .state = StateOf(rows.Get<std::string_view>(5)).value_or(State::kFailed),
          .diverged = rows.Get<bool>(6),
          .value = rows.Get<std::optional<double>>(7),
-         .builds = rows.Get<std::string_view>(8)});
+         .builds = rows.Get<std::string_view>(8),
+         .engines = rows.Get<std::string_view>(10)});
   }
   return rows.status();
 }

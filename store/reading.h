@@ -64,7 +64,8 @@ struct MeasuredJob {
   State state = State::kQueued;  // Of a member: that it has in its sweep (given_up.h).
   bool diverged = false;
   std::optional<double> value{};
-  std::string_view builds{};  // Which trained it, one a line; empty before there is a result.
+  std::string_view builds{};   // Which trained it, one a line; empty before there is a result.
+  std::string_view engines{};  // The same; an attempt that was lost has not said which it had.
 };
 // Calls `use` for each member in order of expansion; what it is given holds for that call. Of a job's measurements only the one asked
 // for is read.

@@ -173,7 +173,8 @@ class ResultsTable {
   void AddNotesOnBestOf(v1::Table& table) const;
   void AddNoteOnTests(v1::Table& table) const;
   void AddNoteOnLengths(v1::Table& table) const;
-  void AddNotesOnBuilds(v1::Table& table) const;
+  // On what made its cells: builds and engines.
+  void AddNotesOnMakers(v1::Table& table) const;
   void AddNotesOnExtra(v1::Table& table, int index) const;
   void AddNotesOnPublished(v1::Table& table) const;
   void AddNoteOnRowless(v1::Table& table) const;

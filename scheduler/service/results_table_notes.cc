@@ -1,4 +1,4 @@
-// What a reader must know beside the numbers of a table: jobs that are in no cell, cells of several builds, what was published otherwise.
+// What a reader must know beside the numbers of a table: jobs that are in no cell, cells of several builds or engines, what was published otherwise.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ void ResultsTable::AddNotes(v1::Table& table) const {
                  fmt::format("only {}{}{}", filter.IsOfValues() ? "" : "jobs with ", filter.Text(), means ? ": of each job the mean over " + LengthsOfMeans() : ""));
   }
   AddNotesOnJobs(table);
-  AddNotesOnBuilds(table);
+  AddNotesOnMakers(table);
   if (const std::string mixed = Mixed().Note(spec_); !mixed.empty()) AddTypedNote(table, v1::TableNote::KIND_MIXED, "", mixed);
   else AddNoteOnNumbers(table);
   AddNotesOnBestOf(table);
@@ -228,14 +228,17 @@ void ResultsTable::AddNoteOnLengths(v1::Table& table) const {
   table.add_notes(fmt::format("some jobs have values at {}: their means are of other tests", which));
 }
 
-void ResultsTable::AddNotesOnBuilds(v1::Table& table) const {
-  std::vector<std::string> mixed;
+void ResultsTable::AddNotesOnMakers(v1::Table& table) const {
+  std::vector<std::string> builds, engines;
   for (int i = 0; i < table.cells_size(); ++i) {
-    if (const int builds = table.cells(i).builds(); builds > 1) mixed.push_back(fmt::format("{} ({} builds)", CellName(table, i), builds));
+    const Cell* const cell = Find(table, i / table.columns_size(), i % table.columns_size());
+    if (cell == nullptr) continue;
+    if (cell->builds.size() > 1) builds.push_back(fmt::format("{} ({} builds)", CellName(table, i), cell->builds.size()));
+    if (cell->engines.size() > 1) engines.push_back(fmt::format("{} ({})", CellName(table, i), Join({cell->engines.begin(), cell->engines.end()}, ", ")));
   }
-  if (mixed.empty()) return;
-  table.add_notes(fmt::format("{} made by more than one build: {}",
-                              Count(static_cast<int>(mixed.size()), "cell was", "cells were"), JoinSome(mixed)));
+  const auto cells = [](const std::vector<std::string>& names) { return Count(static_cast<int64_t>(names.size()), "cell was", "cells were"); };
+  if (!builds.empty()) table.add_notes(fmt::format("{} made by more than one build: {}", cells(builds), JoinSome(builds)));
+  if (!engines.empty()) table.add_notes(fmt::format("{} made by more than one engine, which do not round alike: {}", cells(engines), JoinSome(engines)));
 }
 
 void ResultsTable::AddNotesOnExtra(v1::Table& table, int index) const {

@@ -40,6 +40,7 @@ struct TableJob {
   std::map<std::string, std::string, std::less<>> slice = {};
   // Its own, by path: those that are asked for. nullptr: of none.
   const SettingValues* settings = nullptr;
+  std::string engines = {};  // As `builds`; an empty line: nobody knows.
 };
 
 // INVALID_ARGUMENT unless it is one of `known`, of catalog::TableAxes(), or a setting's path.

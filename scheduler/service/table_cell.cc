@@ -50,6 +50,11 @@ bool CellJobs::Add(const TableJob& job, const std::string& group, double factor)
     last_builds = job.builds;
     for (std::string& build : Split(last_builds, '\n')) builds.insert(std::move(build));
   }
+  if (last_engines != job.engines) {
+    last_engines = job.engines;
+    for (std::string& engine : Split(last_engines, '\n')) engines.insert(std::move(engine));
+    engines.erase("");
+  }
   return take();
 }
 

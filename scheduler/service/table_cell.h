@@ -39,6 +39,7 @@ struct CellJobs {
 
   std::map<std::string, Group> groups;  // By that value.
   std::set<std::string> builds;
+  std::set<std::string> engines;
   int jobs = 0;
   int succeeded = 0;
   int diverged = 0;
@@ -46,6 +47,7 @@ struct CellJobs {
   std::map<std::string, int> unmeasured;   // Succeeded, not diverged, without this measurement; by system.
   std::set<std::string> measured_systems;  // Of those that did have it; jobs of no system are not in here.
   std::string last_builds = {};
+  std::string last_engines = {};
   std::string data = {};  // Of all its jobs; empty where they differ.
 
   // `group`: its value of TableSpec.best_of. Whether the job has a value that counts.

@@ -25,6 +25,7 @@ class TableJobMaker {
       has_neighbours_settings = false;
     }
     if (job_.builds != measured.builds) job_.builds = measured.builds;
+    if (job_.engines != measured.engines) job_.engines = measured.engines;
     job_.learning_rate = measured.learning_rate;
     job_.seed = measured.seed;
     job_.state = measured.state;

@@ -123,6 +123,47 @@ TEST_F(QueryTableTest, ABuildThatTestedAPartIsOneOfACellsBuilds) {
   EXPECT_EQ(Table("tested").cells(0).builds(), 3) << "1.1, 1.2 and 1.4";
 }
 
+TEST_F(QueryTableTest, ABuildWhoseTestsACrashLeftBehindIsOneOfACellsBuilds) {
+  const std::array<int64_t, 1> job = {AddSweep(SmallSweep("s")).jobs[0]};
+  AddWorker("w1", "box");
+  const auto end_with_checkpoint = [&](const std::string& build, int start_step, Outcome outcome) {
+    const int64_t attempt = Lease("w1", job, build, start_step);
+    Checkpoint(attempt, job[0], 100);
+    GiveBack(attempt, job);
+    End(attempt, outcome);
+  };
+  end_with_checkpoint("1.0", 0, Outcome::kLost);
+  end_with_checkpoint("1.1", 100, Outcome::kFailed);  // Out of memory at the next length.
+  const int64_t last = Lease("w1", job, "1.2", 100);
+  Succeed(last, job, std::array<double, 1>{0.5});
+  End(last, Outcome::kSucceeded);
+
+  EXPECT_EQ(Table("s").cells(0).builds(), 3) << "1.0, 1.1 and 1.2";
+}
+
+TEST_F(QueryTableTest, WhatBeganAnewAndLeftNothingIsNoneOfTheMakersOfWhatWentOnFromAnEarlierCheckpoint) {
+  const std::array<int64_t, 1> job = {AddSweep(SmallSweep("s")).jobs[0]};
+  AddWorker("w1", "box");
+  const auto lose = [&](int64_t attempt) {
+    GiveBack(attempt, job);
+    End(attempt, Outcome::kLost);
+  };
+  const int64_t first = Lease("w1", job, "1.0");
+  Checkpoint(first, job[0], 50);
+  lose(first);
+  const int64_t anew = Lease("w1", job, "1.1", 50);
+  Write([&](sql::Transaction& tx) { return store::SetAttemptStart(tx, anew, 0); });  // It could not use the checkpoint.
+  lose(anew);
+  const int64_t last = Lease("w1", job, "1.2", 50);
+  Succeed(last, job, std::array<double, 1>{0.5});
+  Write([&](sql::Transaction& tx) { return store::EndAttempt(tx, last, Outcome::kSucceeded, "", "lanes-avx2", now_); });
+
+  const v1::Table table = Table("s");
+
+  EXPECT_EQ(table.cells(0).builds(), 2) << "1.0 and 1.2";
+  EXPECT_THAT(table.notes(), Contains("1 cell was made by more than one engine, which do not round alike: Even Pairs / RoPE (lanes-avx2, libtorch)"));
+}
+
 TEST_F(QueryTableTest, OtherColumnsLengthsMetricsAndAggregatesOfTheSameJobs) {
   SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
   v1::TableSpec spec;

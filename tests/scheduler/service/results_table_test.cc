@@ -453,6 +453,19 @@ TEST(ResultsTableTest, NamesTheCellsThatSeveralBuildsMade) {
   EXPECT_THAT(built.notes(), ElementsAre("1 cell was made by more than one build: Even Pairs / RoPE (2 builds)"));
 }
 
+TEST(ResultsTableTest, NamesTheCellsThatSeveralEnginesMade) {
+  ResultsTable table = Make({});
+  for (const uint32_t seed : {0u, 1u}) {
+    TableJob mixed = Done("even_pairs", "rope", 1e-4, seed, 0.5), alike = Done("even_pairs", "alibi", 1e-4, seed, 0.6);
+    mixed.engines = seed == 0 ? "spread-fp16" : "lanes-avx2";
+    alike.engines = seed == 0 ? "lanes-avx2" : "\nlanes-avx2";  // Of an attempt that was lost nobody knows it.
+    table.Add(mixed);
+    table.Add(alike);
+  }
+
+  EXPECT_THAT(table.Build().notes(), ElementsAre("1 cell was made by more than one engine, which do not round alike: Even Pairs / RoPE (lanes-avx2, spread-fp16)"));
+}
+
 TEST(ResultsTableTest, RefusesWhatItDoesNotKnowAndSaysWhatIsMeant) {
   struct Case {
     void (*change)(v1::TableSpec&);
