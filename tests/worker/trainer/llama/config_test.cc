@@ -1,5 +1,6 @@
 // config.json of LLaMA-type models: what is read, what is refused, and the frequencies that follow.
 #include <cmath>
+#include <iterator>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,9 +45,24 @@ TEST(LlamaConfigTest, ReadsTinyLlamas) {
   EXPECT_EQ(config->head_dim, 64);
   EXPECT_EQ(config->Groups(), 8);
   EXPECT_EQ(config->rope_theta, 10000);
+  EXPECT_EQ(config->norm_epsilon, 1e-5);
+  EXPECT_EQ(config->max_positions, 2048);
   EXPECT_EQ(config->bos, 1);
   EXPECT_THAT(config->eos, ElementsAre(2));
   EXPECT_FALSE(config->nope);
+}
+
+// Constants that are another number in another family of these models, and none of ours.
+TEST(LlamaConfigTest, ConstantsAreTheFilesOwnOrThoseOfTransformers) {
+  LlamaConfig config = *ParseLlamaConfig(With("rms_norm_eps", "1e-06"));
+  EXPECT_EQ(config.norm_epsilon, 1e-6);
+  EXPECT_EQ(ParseLlamaConfig(LlamaConfigJson(config, "float32"))->norm_epsilon, 1e-6);
+  EXPECT_EQ(ParseLlamaConfig(With("rms_norm_eps", "null"))->norm_epsilon, 1e-6);
+  config = *ParseLlamaConfig(With("rope_theta", "500000.0"));
+  EXPECT_EQ(config.rope_theta, 500000);
+  EXPECT_EQ(ParseLlamaConfig(LlamaConfigJson(config, "float32"))->rope_theta, 500000);
+  EXPECT_EQ(ParseLlamaConfig(With("head_dim", "128"))->head_dim, 128);
+  EXPECT_EQ(ParseLlamaConfig(With("num_key_value_heads", "null"))->kv_heads, 32);
 }
 
 TEST(LlamaConfigTest, TokensThatAreNotNamedAreTheUsualOnesAndANullIsNone) {
@@ -184,6 +200,46 @@ TEST(RopeTableTest, OnlyTheDynamicKindDependsOnTheLengthAndForgetsLongerInputs) 
   EXPECT_EQ(longer[0], 1.0f);
   EXPECT_LT(longer[31], plain[31]);
   EXPECT_EQ(MakeRopeTable(config, 100).frequencies, plain);
+}
+
+// By the formulas of their sources in float64, of pairs 0, 1, 8, 9, 15, 20, 21 and 31.
+TEST(RopeTableTest, FrequenciesAreThoseOfTheFormulas) {
+  using Kind = RopeScaling::Kind;
+  struct Row {
+    RopeScaling scaling;
+    double base;
+    int64_t trained, length;
+    double expected[8];
+  };
+  const Row rows[] = {
+      {{.kind = Kind::kNone}, 1e4, 2048, 1,
+       {1, 0.7498942093324559, 0.1, 0.07498942093324558, 0.01333521432163324, 0.0031622776601683794, 0.0023713737056616554, 0.0001333521432163324}},
+      {{.kind = Kind::kLinear, .factor = 4}, 1e4, 2048, 1,
+       {0.25, 0.18747355233311397, 0.025, 0.018747355233311395, 0.00333380358040831, 0.0007905694150420948, 0.0005928434264154138, 3.33380358040831e-05}},
+      {{.kind = Kind::kNtk, .factor = 4}, 1e4, 2048, 1,
+       {1, 0.7170983281048126, 0.06992454992116262, 0.05014277784194722, 0.006818371330747982, 0.0012929275784091781, 0.0009271562048378256, 3.3338035804083106e-05}},
+      {{.kind = Kind::kDynamic, .factor = 2}, 1e4, 2048, 6144,
+       {1, 0.7119550592178845, 0.06601165846765096, 0.0469973342134072, 0.006120525442205232, 0.001119570921631329, 0.0007970841818086544, 2.6670428643266484e-05}},
+      {{.kind = Kind::kDynamic, .factor = 4}, 1e4, 2048, 3000,
+       {1, 0.724905803902365, 0.07625224160994433, 0.05527569250361406, 0.008020910191697742, 0.001605578478799561, 0.0011638931579025322, 4.66368151139086e-05}},
+      {{.kind = Kind::kYarn, .factor = 4}, 1e4, 2048, 1,
+       {1, 0.7498942093324559, 0.1, 0.0706631081870968, 0.00794983930712751, 0.0009730085108210397, 0.0005928434264154138, 3.33380358040831e-05}},
+      {{.kind = Kind::kYarn, .factor = 8, .original_length = 4096, .beta_fast = 16, .beta_slow = 2}, 5e5, 32768, 1,
+       {1, 0.6636012376960885, 0.03760603093086393, 0.024955408670558694, 0.00026638994211399566, 3.428102195952591e-05, 2.2748928601828183e-05, 3.767322690173964e-07}}};
+  constexpr size_t kPairs[] = {0, 1, 8, 9, 15, 20, 21, 31};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(static_cast<int>(row.scaling.kind));
+    LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
+    config.rope_scaling = row.scaling;
+    config.rope_theta = row.base;
+    config.max_positions = row.trained;
+
+    const RopeTable table = MakeRopeTable(config, row.length);
+
+    ASSERT_EQ(table.frequencies.size(), 32u);
+    for (size_t i = 0; i < std::size(kPairs); ++i) EXPECT_NEAR(table.frequencies[kPairs[i]] / row.expected[i], 1, 1e-6) << kPairs[i];
+    EXPECT_EQ(table.magnitude == 1, row.scaling.kind != Kind::kYarn);
+  }
 }
 
 // The paper's figures for TinyLlama: pairs up to 8 stay, those from 21 on are interpolated.

@@ -214,6 +214,51 @@ TEST(LlamaDecoderTest, AMemberOfAPackIsWhatItIsAlone) {
   }
 }
 
+// Beside so large a constant nothing is left of what blocks add: an embedding, divided by its root.
+TEST(LlamaDecoderTest, EveryNormHasTheModelsEpsilon) {
+  const torch::NoGradGuard no_gradient;
+  LlamaConfig config = TinyConfig();
+  config.norm_epsilon = 1e12;
+  const LlamaDecoder decoder(config);
+  const Tensor flat = DrawParameters(decoder, 1);
+  const LlamaFeed feed = TinyFeed(2, 12);
+  const Parameter& embedding = *decoder.layout().Find("embed.w");
+  const Tensor expected = flat.narrow(0, embedding.offset, embedding.size).view(embedding.shape).index_select(0, feed.tokens);
+
+  const Tensor hidden = decoder.Hidden(ViewParameters(decoder.layout(), flat), feed);
+
+  EXPECT_LT(Difference(hidden * 1e6, expected), 1e-4);
+  EXPECT_GT(expected.abs().max().item<double>(), 0.1);
+}
+
+TEST(LlamaDecoderTest, TiedLogitsAreProductsWithTheEmbedding) {
+  const torch::NoGradGuard no_gradient;
+  LlamaConfig config = TinyConfig();
+  config.tied = true;
+  const LlamaDecoder decoder(config);
+  const Tensor flat = DrawParameters(decoder, 1);
+  const ParameterSet parameters = ViewParameters(decoder.layout(), flat);
+  const Tensor hidden = decoder.Hidden(parameters, TinyFeed(1, 7));
+  const Parameter& embedding = *decoder.layout().Find("embed.w");
+  const Tensor table = flat.narrow(0, embedding.offset, embedding.size).view({50, 24});
+
+  EXPECT_EQ(decoder.layout().Find("out.w"), nullptr);
+  EXPECT_LT(Difference(decoder.Logits(parameters, hidden), at::matmul(hidden, table.t())), 1e-5);
+}
+
+// As TinyLlama's program draws them: variance 2 / (5 width), and what is added to a block's input by its width and the number of blocks.
+TEST(LlamaDecoderTest, PretrainingBeginsWithTinyLlamasValues) {
+  const LlamaDecoder decoder(TinyConfig());
+  for (const Parameter& parameter : decoder.layout().parameters()) {
+    SCOPED_TRACE(parameter.name);
+    const bool is_norm = parameter.name.ends_with(".scale"), is_residual = parameter.name.ends_with("attn.o.w") || parameter.name.ends_with("mlp.down.w");
+    EXPECT_EQ(parameter.initial.kind, is_norm ? Initial::Kind::kOnes : Initial::Kind::kNormal);
+    if (!is_norm) {
+      EXPECT_NEAR(parameter.initial.scale, is_residual ? 0.102062072615966 : 0.129099444873581, 1e-12);
+    }
+  }
+}
+
 // Only as near as bfloat16's 8 bits allow: what counts is that nothing of another type is in the way.
 TEST(LlamaDecoderTest, ComputesInBfloat16) {
   const torch::NoGradGuard no_gradient;
