@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/engine/engine.h"
@@ -21,6 +22,37 @@ PackSettings NetworkSettings() {
   settings.model = {.layers = 2, .embedding_dim = 16, .heads = 4, .mlp_dim = 24, .dropout = 0, .kv_heads = 2};
   settings.training = {.steps = 20, .batch_size = 5, .lengths = {12}, .warmup_steps = 2, .weight_decay = 0};
   return settings;
+}
+
+// Of a decoder of our own; a folder's config.json has tests of its own.
+TEST(LlamaNetworkTest, ItsConfigurationIsWhatTheSettingsSay) {
+  PackSettings settings = NetworkSettings();
+  EXPECT_TRUE(LlamaConfigOf(settings).nope);
+  settings.encoding = "rope";
+  settings.model.rope_theta = 5000;
+  settings.training.lengths = {12, 40};
+  settings.evaluation.lengths = {40, 80};
+  const LlamaConfig plain = LlamaConfigOf(settings);
+  EXPECT_FALSE(plain.nope);
+  EXPECT_EQ(plain.rope_theta, 5000);
+  EXPECT_EQ(plain.norm_epsilon, 1e-5);
+  EXPECT_EQ(plain.head_dim, 4);
+  EXPECT_EQ(plain.Groups(), 2);
+  EXPECT_FALSE(plain.tied);
+  EXPECT_EQ(plain.rope_scaling.kind, RopeScaling::Kind::kNone);
+  EXPECT_EQ(plain.max_positions, 40) << "the longest that it is trained at";
+  settings.training.lengths = {};
+  EXPECT_EQ(LlamaConfigOf(settings).max_positions, 80);
+
+  for (const auto& [word, kind] : {std::pair("linear", RopeScaling::Kind::kLinear), std::pair("ntk", RopeScaling::Kind::kNtk),
+                                   std::pair("dynamic", RopeScaling::Kind::kDynamic), std::pair("yarn", RopeScaling::Kind::kYarn)}) {
+    settings.positions = {.rope_scaling = word, .rope_factor = 4, .original_length = 24};
+    const LlamaConfig scaled = LlamaConfigOf(settings);
+    EXPECT_EQ(scaled.rope_scaling.kind, kind) << word;
+    EXPECT_EQ(scaled.rope_scaling.factor, 4) << word;
+    EXPECT_EQ(scaled.rope_scaling.original_length, 24) << word;
+    EXPECT_EQ(scaled.max_positions, 24) << word << ": where a dynamic base begins to grow";
+  }
 }
 
 TEST(LlamaNetworkTest, AnUpdateIsAdamWs) {
