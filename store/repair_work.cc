@@ -27,6 +27,45 @@ constexpr const char* kFailedInput =
     "(SELECT 'input failed: ' || i.name || ' (job ' || substr(source.id, 1, 8) || ')' FROM job_inputs AS i JOIN jobs AS source ON source.num = i.source "
     "WHERE i.job = jobs.num AND source.state = 'failed' ORDER BY i.name LIMIT 1)";
 
+// Of a prerequisite `sj`: no job of its sweep begins with it, or says in its specification that it does; and it has a sweep beside that one, as each job came with one.
+constexpr const char* kIsNeedless =
+    "sj.role = 'prerequisite' AND NOT EXISTS (SELECT 1 FROM job_inputs AS i CROSS JOIN sweep_jobs AS o ON o.job = i.job AND o.sweep = sj.sweep WHERE i.source = sj.job) "
+    "AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS o CROSS JOIN jobs AS d ON d.num = o.job WHERE o.sweep = sj.sweep AND "
+    "instr(d.spec, '.job=' || (SELECT id FROM jobs WHERE num = sj.job) || char(10)) > 0) "
+    "AND EXISTS (SELECT 1 FROM sweep_jobs AS o WHERE o.job = sj.job AND o.sweep <> sj.sweep)";
+// Jobs that make what those of the sweep ?1 begin with, by their rows and by their specifications, and that it does not have.
+constexpr const char* kLacking =
+    "(WITH RECURSIVE needed(job) AS (SELECT job FROM sweep_jobs WHERE sweep = ?1 UNION "
+    "SELECT i.source FROM needed AS n CROSS JOIN job_inputs AS i ON i.job = n.job CROSS JOIN jobs AS d ON d.num = i.job CROSS JOIN jobs AS m ON m.num = i.source "
+    "WHERE instr(d.spec, '.job=' || m.id || char(10)) > 0) "
+    "SELECT job FROM needed WHERE NOT EXISTS (SELECT 1 FROM sweep_jobs AS o WHERE o.job = needed.job AND o.sweep = ?1))";
+
+// What a sweep has beside its members is what its jobs begin with.
+MendingRule NeedlessPrerequisites() {
+  return {.find = fmt::format("SELECT s.num, 'sweep ' || substr(s.id, 1, 8) || ' is rid of prerequisites that none of its jobs begins with: ' || count(*) "
+                              "FROM sweeps AS s CROSS JOIN sweep_jobs AS sj ON sj.sweep = s.num WHERE {} GROUP BY s.num ORDER BY s.num",
+                              kIsNeedless),
+          .mends = {fmt::format("DELETE FROM sweep_jobs AS sj WHERE sj.sweep = ?1 AND {}", kIsNeedless)}};
+}
+
+std::vector<MendingRule> RulesOfPrerequisites() {
+  constexpr int64_t kBehindAll = int64_t{1} << 40;
+  return {
+      {.find = "SELECT s.num, 'sweep ' || substr(s.id, 1, 8) || ' has again what its jobs begin with: ' || count(DISTINCT i.source) FROM job_inputs AS i CROSS JOIN sweep_jobs AS sj ON sj.job = i.job "
+               "CROSS JOIN sweeps AS s ON s.num = sj.sweep CROSS JOIN jobs AS d ON d.num = i.job CROSS JOIN jobs AS m ON m.num = i.source "
+               "WHERE NOT EXISTS (SELECT 1 FROM sweep_jobs AS o WHERE o.job = i.source AND o.sweep = sj.sweep) AND instr(d.spec, '.job=' || m.id || char(10)) > 0 GROUP BY s.num ORDER BY s.num",
+       .mends = {fmt::format("INSERT INTO sweep_jobs(sweep, role, position, job) SELECT ?1, 'prerequisite', "
+                             "(SELECT ifnull(max(position), -1) FROM sweep_jobs WHERE sweep = ?1 AND role = 'prerequisite') + row_number() OVER (ORDER BY job), job FROM {}",
+                             kLacking)}},
+      // Positions that are free: no two rows may have one, not even between two of these changes.
+      {.find = "SELECT s.num, 'sweep ' || substr(s.id, 1, 8) || ' has its ' || count(*) || ' prerequisites numbered without gaps' FROM sweeps AS s CROSS JOIN sweep_jobs AS sj ON sj.sweep = s.num "
+               "WHERE sj.role = 'prerequisite' GROUP BY s.num HAVING min(sj.position) <> 0 OR max(sj.position) <> count(*) - 1 ORDER BY s.num",
+       .mends = {fmt::format("UPDATE sweep_jobs SET position = position + {} WHERE sweep = ?1 AND role = 'prerequisite'", kBehindAll),
+                 "UPDATE sweep_jobs SET position = n.place FROM (SELECT job, row_number() OVER (ORDER BY position) - 1 AS place FROM sweep_jobs WHERE sweep = ?1 AND role = 'prerequisite') AS n "
+                 "WHERE sweep_jobs.sweep = ?1 AND sweep_jobs.role = 'prerequisite' AND sweep_jobs.job = n.job"}},
+  };
+}
+
 std::vector<MendingRule> RulesOfJobs() {
   return {
       {.find = "SELECT num, 'job ' || substr(id, 1, 8) || ' is not leased any more: attempt ' || attempt || ' has ended or does not have it' FROM jobs WHERE state = 'leased' AND NOT EXISTS ("
@@ -52,7 +91,6 @@ std::vector<MendingRule> RulesOfJobs() {
   };
 }
 
-// Each may show another one to be done.
 std::vector<MendingRule> RulesOfInputs() {
   return {
       {.find = fmt::format("SELECT num, 'job ' || substr(id, 1, 8) || ' waits: it was ' || state || ', and not all of its inputs are there' FROM jobs "
@@ -101,18 +139,26 @@ MendingRule Counters() {
           .mends = {fmt::format("UPDATE sweeps SET ({}) = ({}) WHERE num = ?1", kKept, kCounted)}};
 }
 
-}  // namespace
-
-absl::Status MendWork(sql::Transaction& tx, WallTime now, Mended& mended) {
-  for (const MendingRule& rule : RulesOfJobs()) RETURN_IF_ERROR(Follow(tx, rule, mended).status());
+// Each may show another one to be done.
+absl::Status FollowAgain(sql::Transaction& tx, const std::vector<MendingRule>& rules, Mended& mended) {
   int mends = 1;
   for (int round = 0; mends > 0 && round < kMostRounds; ++round) {
     mends = 0;
-    for (const MendingRule& rule : RulesOfInputs()) {
+    for (const MendingRule& rule : rules) {
       ASSIGN_OR_RETURN(const int some, Follow(tx, rule, mended));
       mends += some;
     }
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status MendWork(sql::Transaction& tx, WallTime now, Mended& mended) {
+  RETURN_IF_ERROR(FollowAgain(tx, {NeedlessPrerequisites()}, mended));
+  for (const MendingRule& rule : RulesOfPrerequisites()) RETURN_IF_ERROR(Follow(tx, rule, mended).status());
+  for (const MendingRule& rule : RulesOfJobs()) RETURN_IF_ERROR(Follow(tx, rule, mended).status());
+  RETURN_IF_ERROR(FollowAgain(tx, RulesOfInputs(), mended));
   for (const MendingRule& rule : RulesOfAttempts(now)) RETURN_IF_ERROR(Follow(tx, rule, mended).status());
   return Follow(tx, Counters(), mended).status();
 }

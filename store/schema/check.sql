@@ -10,7 +10,7 @@
 --              attempt that was lost, failed or given back, or that the job had left, never has one; a mean is that of the values beside it
 --   attempts   what runs is leased to it and to nothing else; members and times fit
 --   jobs       wanted, waiting, counted and failed as their sweeps, inputs and attempts say; trained with what their specifications say
---   sweeps     counters are those of their jobs
+--   sweeps     counters are those of their jobs; they have what their jobs begin with, and nothing else beside their members
 --   artifacts  made by an attempt that had the job; at most two checkpoints, of jobs without a result
 --
 -- What the checks of results find is told apart: values in tables are at stake then, and otherwise what is to run and is counted.
@@ -179,6 +179,19 @@ SELECT 'sweep ' || substr(s.id, 1, 8) || ' has ' || count(*) || ' ' || sj.role |
 FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep
 GROUP BY s.num, sj.role HAVING min(sj.position) <> 0 OR max(sj.position) <> count(*) - 1
 ORDER BY s.num;
+
+-- check: a sweep has what its jobs begin with, as a member or as a prerequisite: else nobody wants that, and they wait for good
+SELECT 'sweep ' || substr(s.id, 1, 8) || ' has job ' || substr(j.id, 1, 8) || ', and not job ' || substr(m.id, 1, 8) || ', which makes its ' || i.name
+FROM job_inputs AS i CROSS JOIN sweep_jobs AS sj ON sj.job = i.job CROSS JOIN sweeps AS s ON s.num = sj.sweep
+JOIN jobs AS j ON j.num = i.job JOIN jobs AS m ON m.num = i.source
+WHERE NOT EXISTS (SELECT 1 FROM sweep_jobs AS o WHERE o.job = i.source AND o.sweep = sj.sweep)
+ORDER BY s.num, j.num, i.name;
+
+-- check: a sweep has no other jobs beside its members
+SELECT 'sweep ' || substr(s.id, 1, 8) || ' has job ' || substr(j.id, 1, 8) || ' as a prerequisite, and none of its jobs begins with it'
+FROM sweeps AS s CROSS JOIN sweep_jobs AS sj ON sj.sweep = s.num AND sj.role = 'prerequisite' CROSS JOIN jobs AS j ON j.num = sj.job
+WHERE NOT EXISTS (SELECT 1 FROM job_inputs AS i CROSS JOIN sweep_jobs AS o ON o.job = i.job AND o.sweep = sj.sweep WHERE i.source = sj.job)
+ORDER BY s.num, sj.position;
 
 -- check: the counters of a sweep are those of its jobs, where what it has given up is cancelled until it has a result
 SELECT 'sweep ' || substr(id, 1, 8) || ' counts ' || kept || ' (waiting, queued, leased, succeeded, failed, cancelled, diverged),'

@@ -272,7 +272,10 @@ TEST_F(SweepsTest, PrerequisitesAreWantedButNotCounted) {
 TEST_F(SweepsTest, PrerequisitesMayComeWithEachSlice) {
   std::vector<int64_t> nums;
   ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
-    ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, MakePack(4)));
+    std::vector<NewJob> pack = MakePack(4);
+    pack[1].inputs = {{.name = "weights", .source = pack[0].id, .artifact = "weights", .metric = ""}};
+    pack[3].inputs = {{.name = "scale", .source = pack[0].id, .artifact = "", .metric = "accuracy"}, {.name = "weights", .source = pack[2].id, .artifact = "weights", .metric = ""}};
+    ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, pack));
     nums = jobs.nums;
     ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "s", .spec = "s", .priority = 0, .jobs = 2}));
     RETURN_IF_ERROR(AddSweepJobs(tx, sweep, std::vector<int64_t>{nums[1]}, std::vector<int64_t>{nums[0]}));
