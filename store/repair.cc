@@ -91,9 +91,10 @@ absl::Status MendIndexes(sql::Transaction& tx, Mended& mended) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Mended> Mend(sql::Transaction& tx, const CheckReport& found, const ArtifactFiles& files, WallTime now) {
+absl::StatusOr<Mended> Mend(sql::Transaction& tx, const CheckReport& found, const ArtifactFiles& files, WallTime now, const MendMore& more) {
   Mended mended;
   RETURN_IF_ERROR(MendIndexes(tx, mended));  // First: all else reads through them.
+  if (more && found.Has(Concern::kMembers)) RETURN_IF_ERROR(more(tx, mended));  // Then: who is wanted and counted follows from that.
   ASSIGN_OR_RETURN(const std::set<std::string> unused, Unused(tx));
   RETURN_IF_ERROR(MendResults(tx, mended));
   RETURN_IF_ERROR(MendFiles(tx, found, files, mended));

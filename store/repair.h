@@ -1,6 +1,7 @@
 // Mending a store that the check (maintenance.h) finds not sound: what follows from the rest of it is put right, and nothing that was measured is guessed.
 //
 //   results    values whose job lost its state, and which are those of an attempt that succeeded, are its result again; a job whose result is not whole runs again
+//   members    a sweep has the jobs that its specification makes, each at its position, where all of them are in the store and none is left without a sweep; and what they begin with
 //   work       what is to run, runs and is counted becomes what sweeps, inputs and attempts say
 //   files      a part of a file that another job's row names is that job's again; checkpoints and logs whose files are lost are forgotten, so that a job goes on from
 //              the checkpoint before or begins anew; files that no row names are put aside
@@ -11,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,11 +31,15 @@ struct Mended {
 };
 inline constexpr int kMostMended = 1000;
 
-// `found`: what Check() finds, files read, of a store whose indexes are whole. Files whose last row goes are nobody's then, and are not removed. What goes away of measured values is named, and in the copy that was made before (CopyBeforeChange). Mending what is mended does nothing.
-// DATA_LOSS: the file is damaged beyond its indexes, so that nothing that is read of it can be trusted; the transaction is to be taken back.
-absl::StatusOr<Mended> Mend(sql::Transaction& tx, const CheckReport& found, const ArtifactFiles& files, WallTime now);
+// What of the rows this library cannot know, as it knows no experiments: which jobs are members of sweeps. Adds its lines.
+using MendMore = std::function<absl::Status(sql::Transaction&, Mended&)>;
 
-// The parts of it, in this order; each adds its lines.
+// `found`: what Check() finds, files read, of a store whose indexes are whole. Files whose last row goes are nobody's then, and are not removed. What goes away of measured values is named, and in the copy that was made before (CopyBeforeChange). Mending what is mended does nothing.
+// `more` is asked where members of sweeps are among what was found. Empty: they are left.
+// DATA_LOSS: the file is damaged beyond its indexes, so that nothing that is read of it can be trusted; the transaction is to be taken back.
+absl::StatusOr<Mended> Mend(sql::Transaction& tx, const CheckReport& found, const ArtifactFiles& files, WallTime now, const MendMore& more = {});
+
+// The parts of it, in this order, with `more` behind the first; each adds its lines.
 absl::Status MendIndexes(sql::Transaction& tx, Mended& mended);
 absl::Status MendResults(sql::Transaction& tx, Mended& mended);
 absl::Status MendFiles(sql::Transaction& tx, const CheckReport& found, const ArtifactFiles& files, Mended& mended);

@@ -16,6 +16,7 @@
 #include "proto/types/job.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/service/member_places.h"
 #include "store/jobs.h"
 #include "store/sweeps.h"
 
@@ -25,18 +26,7 @@ namespace {
 // Members that are not what was expected, and are looked at one by one. A sweep of another version may have as many as it has jobs.
 constexpr size_t kMostOthers = 10'000;
 
-// What tells the jobs of a sweep apart, and what no version makes otherwise.
-struct Axes {
-  std::string experiment{};
-  std::string task{};
-  std::string encoding{};
-  double learning_rate = 0;
-  uint32_t seed = 0;
-
-  bool operator==(const Axes&) const = default;
-};
-
-Axes AxesOf(const v1::JobSpec& spec) {
+MemberAxes AxesOf(const v1::JobSpec& spec) {
   return {.experiment = spec.experiment(),
           .task = spec.task(),
           .encoding = ToText(EncodingName{spec.encoding(), spec.randomized()}),
@@ -44,11 +34,9 @@ Axes AxesOf(const v1::JobSpec& spec) {
           .seed = spec.seed()};
 }
 
-std::string InWords(std::string_view id, const Axes& axes) {
+std::string JobInWords(std::string_view id, const MemberAxes& axes) {
   return fmt::format("job {} ({}, {}, learning rate {}, seed {})", ShortId(id), axes.task, axes.encoding, ShortestNumber(axes.learning_rate), axes.seed);
 }
-
-std::string InWords(const store::SweepRow& sweep) { return fmt::format("sweep {} ('{}')", ShortId(sweep.id), sweep.name); }
 
 // A member that is not the job which its sweep's specification makes at its position.
 struct Other {
@@ -59,6 +47,25 @@ struct Other {
   std::string expected{};    // The id of the one that belongs there.
   bool is_proven = false;    // No version would have put it there.
   std::string line{};
+};
+
+// Jobs that belong where a sweep has none, and that the store does not have either.
+class LackingMembers {
+ public:
+  absl::Status See(sql::Connection& db, const experiments::ExpandedJob& job) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> num, store::FindJobNum(db, job.id.value));
+    if (num) return absl::OkStatus();
+    if (++count_ == 1) first_ = JobInWords(job.id.value, AxesOf(job.spec));
+    return absl::OkStatus();
+  }
+  std::string Told() const {
+    if (count_ == 0) return "";
+    return count_ == 1 ? fmt::format("; {} is not in this store", first_) : fmt::format("; {} and {} more are not in this store", first_, count_ - 1);
+  }
+
+ private:
+  int64_t count_ = 0;
+  std::string first_;
 };
 
 class MembersCheck {
@@ -83,7 +90,7 @@ class MembersCheck {
   void AddOther(Other other);
   void NoteUnread(const store::SweepRow& sweep, const absl::Status& why);
   absl::Status Prove();
-  absl::StatusOr<bool> IsProven(const Other& other);
+  absl::StatusOr<bool> IsProven(const Other& other, std::optional<int64_t> expected);
   void Tell();
 
   sql::Connection& db_;
@@ -111,36 +118,26 @@ absl::Status MembersCheck::Compare(const store::SweepRow& sweep, experiments::Ex
     const std::string system = experiments::SystemAt(*systems, position);
     return system.empty() ? "" : fmt::format(", system '{}'", system);
   };
-  ASSIGN_OR_RETURN(sql::Rows rows, db_.Query("SELECT sj.position, j.id, j.num, j.experiment, j.task, j.encoding, j.randomized, j.learning_rate, j.seed FROM sweep_jobs AS sj "
-                                             "CROSS JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY sj.position",
-                                             sweep.num));
-  int64_t members = 0, behind = 0;
-  while (rows.Next()) {
-    ++members;
-    const auto position = rows.Get<int64_t>(0);
-    if (position < 0 || position >= expansion.size()) {
+  LackingMembers lacking;
+  int64_t behind = 0;
+  ASSIGN_OR_RETURN(const int64_t members, ForEachWrongPlace(db_, sweep, expansion, [&](const WrongPlace& place) -> absl::Status {
+    if (place.expected == nullptr) {
       ++behind;
-      continue;
+      return absl::OkStatus();
     }
-    const experiments::ExpandedJob job = expansion.At(position);
-    if (rows.Get<std::string_view>(1) == job.id.value) continue;
-    const Axes here{.experiment = rows.Get<std::string>(3),
-                    .task = rows.Get<std::string>(4),
-                    .encoding = ToText(EncodingName{rows.Get<std::string>(5), rows.Get<bool>(6)}),
-                    .learning_rate = rows.Get<double>(7),
-                    .seed = rows.Get<uint32_t>(8)};
-    const Axes expected = AxesOf(job.spec);
-    Other other{.sweep = sweep.num, .position = position, .job = rows.Get<int64_t>(2), .id = rows.Get<std::string>(1), .expected = job.id.value, .is_proven = here != expected};
-    names_.try_emplace(sweep.num, InWords(sweep));
+    if (!place.there) return lacking.See(db_, *place.expected);
+    const MemberAxes expected = AxesOf(place.expected->spec);
+    Other other{.sweep = sweep.num, .position = place.position, .job = place.there->job, .id = place.there->id, .expected = place.expected->id.value, .is_proven = place.there->axes != expected};
+    names_.try_emplace(sweep.num, SweepInWords(sweep));
     if (others_.size() < kMostOthers) {
-      other.line = fmt::format("{} has {} at position {} of {}, where its specification has {}{}", InWords(sweep), InWords(other.id, here), position, expansion.size(),
-                               InWords(other.expected, expected), expected_in(position));
+      other.line = fmt::format("{} has {} at position {} of {}, where its specification has {}{}", SweepInWords(sweep), JobInWords(other.id, place.there->axes), place.position, expansion.size(),
+                               JobInWords(other.expected, expected), expected_in(place.position));
     }
     AddOther(std::move(other));
-  }
-  RETURN_IF_ERROR(rows.status());
+    return absl::OkStatus();
+  }));
   if (behind > 0 || members + sweep.to_come != expansion.size()) {
-    lines_.push_back(fmt::format("{} has {} jobs and {} to come, where its specification has {}", InWords(sweep), members, sweep.to_come, expansion.size()));
+    lines_.push_back(fmt::format("{} has {} jobs and {} to come, where its specification has {}{}", SweepInWords(sweep), members, sweep.to_come, expansion.size(), lacking.Told()));
   }
   return absl::OkStatus();
 }
@@ -156,7 +153,7 @@ void MembersCheck::NoteUnread(const store::SweepRow& sweep, const absl::Status& 
     const std::string text(why.message());
     why_unread_ = text.substr(0, text.find('\n'));
   }
-  unread_.push_back(InWords(sweep));
+  unread_.push_back(SweepInWords(sweep));
 }
 
 absl::Status MembersCheck::Prove() {
@@ -165,21 +162,22 @@ absl::Status MembersCheck::Prove() {
     displaced_.insert(other.expected);
   }
   for (Other& other : others_) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> expected, store::FindJobNum(db_, other.expected));
+    if (!expected) other.line += "; that job is not in this store";
     if (other.is_proven) continue;
-    ASSIGN_OR_RETURN(other.is_proven, IsProven(other));
+    ASSIGN_OR_RETURN(other.is_proven, IsProven(other, expected));
     if (!other.is_proven) ++in_doubt_[other.sweep];
   }
   return absl::OkStatus();
 }
 
-// Of a member that has the axes of its position. Made of the specification by another version, it is nothing that this one makes of any.
-absl::StatusOr<bool> MembersCheck::IsProven(const Other& other) {
+// Of a member that has the axes of its position, where this one belongs, if the store has that. Made of the specification by another version, it is nothing that this one makes of any.
+absl::StatusOr<bool> MembersCheck::IsProven(const Other& other, std::optional<int64_t> expected) {
   if (displaced_.contains(other.id)) return true;  // It belongs where another one is.
-  ASSIGN_OR_RETURN(const std::optional<int64_t> expected, store::FindJobNum(db_, other.expected));
   if (!expected) return false;
-  // Each job came with a sweep.
-  ASSIGN_OR_RETURN(const bool has_sweep, db_.One<bool>("SELECT EXISTS (SELECT 1 FROM sweep_jobs WHERE job = ?)", *expected));
-  if (!has_sweep) return true;
+  // Each job came with a sweep; and this one has it, elsewhere, as where it has changed places with what it begins with.
+  ASSIGN_OR_RETURN(const bool is_astray, db_.One<bool>("SELECT NOT EXISTS (SELECT 1 FROM sweep_jobs WHERE job = ?1) OR EXISTS (SELECT 1 FROM sweep_jobs WHERE job = ?1 AND sweep = ?2)", *expected, other.sweep));
+  if (is_astray) return true;
   ASSIGN_OR_RETURN(sql::Rows rows, db_.Query("SELECT sweep, position FROM sweep_jobs WHERE job = ? AND role = 'member' ORDER BY sweep", other.job));
   bool is_elsewhere = false;
   while (rows.Next()) {

@@ -13,6 +13,7 @@
 #include "proto/base/text.h"
 #include "proto/types/time.h"
 #include "scheduler/service/check_members.h"
+#include "scheduler/service/mend_members.h"
 #include "store/artifacts.h"
 #include "store/migrate.h"
 #include "store/repair.h"
@@ -55,8 +56,8 @@ constexpr std::pair<store::Concern, std::string_view> kAdvice[] = {
      "(docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
     {store::Concern::kMembers,
      "tables, figures and lists of these sweeps show values of jobs that are not theirs, or under another system's name, and may lack some. What jobs have measured is not touched: 'longreach job JOB' "
-     "shows it with what the job was trained with. No other store takes this one over in a merge. Put the last copy that is sound in its place (docs/OPERATIONS.md, Restore); jobs that ended after "
-     "that copy run again"},
+     "shows it with what the job was trained with. No other store takes this one over in a merge. 'store check --repair' puts a sweep's jobs where its specification has them, if all of them are in this "
+     "store and none would be in no sweep after that. For what it leaves, put the last copy that is sound in its place (docs/OPERATIONS.md, Restore); jobs that ended after that copy run again"},
     {store::Concern::kWork,
      "what jobs have measured is not touched where only what is to run, runs or is counted is contradicted: then jobs may stand still, run without need or be counted wrongly, and no other store takes this one "
      "over in a merge. 'store check --repair' puts right what follows from the rest of the store. For what it leaves, put the last copy that is sound in its place (docs/OPERATIONS.md, "
@@ -110,7 +111,7 @@ absl::Status CheckRoomForBackup(sql::Connection& db, const std::filesystem::path
 absl::StatusOr<store::Mended> TryToMend(store::Writer& writer, const store::CheckReport& found, const store::ArtifactFiles& files, WallTime now) {
   absl::StatusOr<store::Mended> mended = store::Mended();
   const absl::Status taken_back = writer.Run([&](sql::Transaction& tx) -> absl::Status {
-    mended = store::Mend(tx, found, files, now);
+    mended = store::Mend(tx, found, files, now, MendMembers);
     return mended.ok() ? absl::AbortedError("only to see what would be done") : mended.status();
   });
   return mended.ok() && !absl::IsAborted(taken_back) ? absl::StatusOr<store::Mended>(taken_back) : std::move(mended);
@@ -138,7 +139,7 @@ absl::Status MendNow(store::Store& store, store::Writer& writer, WallTime now, b
     ASSIGN_OR_RETURN(found, CheckNow(store, /*read_artifacts=*/true, stop));
   }
   RETURN_IF_ERROR(writer.Run([&](sql::Transaction& tx) -> absl::Status {
-    ASSIGN_OR_RETURN(rest, store::Mend(tx, found, store.artifacts(), now));
+    ASSIGN_OR_RETURN(rest, store::Mend(tx, found, store.artifacts(), now, MendMembers));
     return absl::OkStatus();
   }));
   for (const store::Mended* mended : {&first, &rest}) {

@@ -112,6 +112,9 @@ HARM = {
     "jobs have lost their states": lambda store: script(store, "UPDATE jobs SET state = 'queued', attempt = NULL"),
     "jobs are leased to nobody": lambda store: script(store, "UPDATE jobs SET state = 'leased', attempt = 1 WHERE state <> 'succeeded'"),
     "counters are wrong": lambda store: script(store, "UPDATE sweeps SET jobs_queued = 99, jobs_succeeded = 0"),
+    "members have changed places": lambda store: script(store, "".join(
+        f"UPDATE sweep_jobs SET position = {to} WHERE sweep = (SELECT num FROM sweeps WHERE name = 'harmed') AND position = {at};" for at, to in ((0, 9), (3, 0), (9, 3)))),
+    "members are lacking": lambda store: script(store, "DELETE FROM sweep_jobs WHERE sweep = (SELECT num FROM sweeps WHERE name = 'harmed') AND position IN (0, 3)"),
     "nobody wants what sweeps want": lambda store: script(store, "UPDATE jobs SET wanted = 0, priority = 5 WHERE state <> 'succeeded'"),
 }
 
