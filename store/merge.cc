@@ -15,6 +15,7 @@
 #include "store/attempts.h"
 #include "store/job_row.h"
 #include "store/measurements.h"
+#include "store/reading.h"
 #include "store/sweeps.h"
 
 namespace longreach::store {
@@ -336,9 +337,9 @@ absl::StatusOr<std::string> Merge::OtherInput(int64_t own) {
 
 absl::Status Merge::NoteOtherInputs(const JobRow& job, int64_t own) {
   ASSIGN_OR_RETURN(const std::string other, OtherInput(own));
-  ASSIGN_OR_RETURN(const std::string gone, InputOfAnotherRun(theirs_, job.num));
+  ASSIGN_OR_RETURN(const std::vector<JobInputRow> gone, InputsOfAnotherRun(theirs_, job.num));
   if (!other.empty()) Differ(job, fmt::format("its result comes from there, where its input {}", other));
-  else if (!gone.empty()) Differ(job, fmt::format("its result comes from there, where it was made of a result of its input {} that is not there any more", gone));
+  else if (!gone.empty()) Differ(job, fmt::format("its result comes from there, where it was made of a result of its input {} (job {}) that is not there any more", gone[0].name, gone[0].source_id.substr(0, 8)));
   // Of a job that a repair here has had run again, and that had not ended.
   ASSIGN_OR_RETURN(const std::vector<int64_t> made_here, MadeOfAnotherRun(ours_, own));
   for (const int64_t num : made_here) {

@@ -44,8 +44,6 @@ absl::StatusOr<std::map<std::string, TwoFiles>> WeightsToCompare(sql::Connection
 // Adds which of them say the same. `files` has what there is of both. Reads the files, as far as they are of these jobs.
 absl::Status CompareWeights(const std::map<std::string, TwoFiles>& pairs, const ArtifactFiles& files, const std::stop_token& stop, std::map<std::string, bool>& same);
 
-// "weights (job 1f3a92c0)": an input of a job with a result that was made of another run than the one which is in this store, if any is (kIsOfAnotherRun). Empty: there is none such.
-absl::StatusOr<std::string> InputOfAnotherRun(sql::Connection& db, int64_t job);
 // The jobs with a result that were made of another run of `source` than the one which is here.
 absl::StatusOr<std::vector<int64_t>> MadeOfAnotherRun(sql::Connection& db, int64_t source);
 

@@ -74,14 +74,6 @@ absl::Status CompareWeights(const std::map<std::string, TwoFiles>& pairs, const 
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> InputOfAnotherRun(sql::Connection& db, int64_t job) {
-  static const std::string kSql = fmt::format("SELECT i.name || ' (job ' || substr(s.id, 1, 8) || ')' FROM job_inputs AS i CROSS JOIN jobs AS s ON s.num = i.source CROSS JOIN jobs AS j ON j.num = i.job "
-                                              "WHERE i.job = ? AND j.state = 'succeeded' AND {} ORDER BY i.name LIMIT 1",
-                                              kIsOfAnotherRun);
-  ASSIGN_OR_RETURN(std::optional<std::string> input, db.First<std::string>(kSql, job));
-  return std::move(input).value_or("");
-}
-
 absl::StatusOr<std::vector<int64_t>> MadeOfAnotherRun(sql::Connection& db, int64_t source) {
   static const std::string kSql = fmt::format("SELECT DISTINCT j.num FROM job_inputs AS i CROSS JOIN jobs AS s ON s.num = i.source CROSS JOIN jobs AS j ON j.num = i.job "
                                               "WHERE i.source = ? AND j.state = 'succeeded' AND {} ORDER BY j.num",

@@ -279,6 +279,16 @@ absl::StatusOr<int64_t> JobsAhead(sql::Connection& db, int priority, int64_t job
       priority, priority, job);
 }
 
+absl::StatusOr<std::vector<JobInputRow>> InputsOfAnotherRun(sql::Connection& db, int64_t job) {
+  static const std::string kSql = fmt::format("SELECT i.name FROM job_inputs AS i CROSS JOIN jobs AS s ON s.num = i.source CROSS JOIN jobs AS j ON j.num = i.job "
+                                              "WHERE i.job = ? AND j.state = 'succeeded' AND {} ORDER BY i.name",
+                                              kIsOfAnotherRun);
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, db.All<std::string>(kSql, job));
+  ASSIGN_OR_RETURN(std::vector<JobInputRow> inputs, InputsOf(db, job));
+  std::erase_if(inputs, [&names](const JobInputRow& input) { return !std::ranges::binary_search(names, input.name); });
+  return inputs;
+}
+
 absl::StatusOr<std::vector<std::string>> MembersMadeOfAnotherRun(sql::Connection& db, int64_t sweep) {
   static const std::string kSql = fmt::format("SELECT j.id FROM sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = ? AND sj.role = 'member' AND j.state = 'succeeded' AND EXISTS ("
                                               "SELECT 1 FROM job_inputs AS i CROSS JOIN jobs AS s ON s.num = i.source WHERE i.job = j.num AND {}) ORDER BY sj.position",

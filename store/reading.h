@@ -134,6 +134,8 @@ absl::StatusOr<std::vector<std::string>> SweepIdsBeginning(sql::Connection& db, 
 // submitted before.
 absl::StatusOr<int64_t> JobsAhead(sql::Connection& db, int priority, int64_t job);
 
+// Inputs of a job with a result that was made of another run of theirs than the one that is here, ascending by name (kIsOfAnotherRun, job_row.h).
+absl::StatusOr<std::vector<JobInputRow>> InputsOfAnotherRun(sql::Connection& db, int64_t job);
 // Members of a sweep, by their ids in order of expansion, whose result was made of another run of an input's job than the one that is here (kIsOfAnotherRun, job_row.h).
 absl::StatusOr<std::vector<std::string>> MembersMadeOfAnotherRun(sql::Connection& db, int64_t sweep);
 

@@ -1,6 +1,7 @@
 #include "scheduler/core/explain.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -152,6 +153,7 @@ std::vector<std::string> Explain(const JobFacts& facts) {
     out.push_back(facts.diverged ? fmt::format("It diverged: its loss was not finite at step {}. That is its result (attempt {}).",
                                                facts.diverged_at, done->attempt.value)
                                  : fmt::format("It has its result, from attempt {}.", done->attempt.value));
+    std::ranges::move(NotesOnInputs(facts.job, facts.inputs), std::back_inserter(out));
   } else if (const auto* failed = std::get_if<Failed>(&facts.state)) {
     out.push_back(fmt::format("It failed: {}.", failed->reason.empty() ? "no reason was recorded" : failed->reason));
     if (InputHasDiverged(failed->reason)) out.emplace_back(kNoRetryHelps);
@@ -164,6 +166,19 @@ std::vector<std::string> Explain(const JobFacts& facts) {
   // Only a file that is handed in finds no room: jobs are handed out all the same.
   if (!facts.takes_nothing) ExplainDisk(facts, out);
   ExplainHistory(facts, out);
+  return out;
+}
+
+std::vector<std::string> NotesOnInputs(std::string_view job, std::span<const InputFact> inputs) {
+  std::vector<std::string> out;
+  for (const InputFact& input : inputs) {
+    if (!input.is_of_another_run) continue;
+    out.push_back(input.source_state == "succeeded"
+                      ? fmt::format("Its result was made of another result of its input '{}' than job {} has now: that was mended and ran again since.", input.name, ShortId(input.source))
+                      : fmt::format("Its result was made of a result of its input '{}' that job {} does not have any more: that was mended, and is {}.", input.name, ShortId(input.source),
+                                    input.source_state));
+  }
+  if (!out.empty()) out.push_back(fmt::format("What it has measured is true of what it began with; 'longreach verify {}' trains it again beside the store, and compares.", job));
   return out;
 }
 

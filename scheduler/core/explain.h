@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proto/types/job.h"
@@ -16,6 +18,7 @@ struct InputFact {
   std::string source = {};        // Id of the job that makes it.
   std::string source_state = {};  // Its state's word.
   std::string source_failure = {};
+  bool is_of_another_run = false;  // Of a job that has its result: that was made of another one than the source's job has now, if it has any.
 };
 
 struct WorkerFact {
@@ -29,6 +32,7 @@ struct WorkerFact {
 };
 
 struct JobFacts {
+  std::string job = {};  // As a command names it.
   JobState state = Queued{};
   bool diverged = false;
   int diverged_at = 0;
@@ -60,6 +64,9 @@ struct JobFacts {
 
 // One fact each, the most important first; never empty.
 std::vector<std::string> Explain(const JobFacts& facts);
+
+// Of a job that has its result, a sentence for each input that this was made of and that is another one now; the last says what to do.
+std::vector<std::string> NotesOnInputs(std::string_view job, std::span<const InputFact> inputs);
 
 // It is ready and wanted, and of the workers that are there, at least one, none can take it. Not where the store takes nothing, as who could take it
 // is not known; the same of the two below.

@@ -11,6 +11,7 @@
 #include "scheduler/core/packs.h"
 #include "scheduler/core/sweep_life.h"
 #include "scheduler/service/failed_work.h"
+#include "scheduler/service/input_facts.h"
 #include "scheduler/service/job_for_sweep.h"
 #include "scheduler/service/leasing.h"
 #include "scheduler/service/needs.h"
@@ -85,6 +86,7 @@ absl::Status AddCancellation(sql::Connection& db, const store::ListedJob& listed
 absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow& job, const store::ListedJob& listed,
                                        const LiveBoard::State& live) {
   core::JobFacts facts;
+  facts.job = ShortId(job.id);
   facts.diverged = job.diverged;
   facts.diverged_at = job.diverged_at;
   facts.failures = job.failures;
@@ -109,13 +111,7 @@ absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow&
   if (retried != sweeps.end()) facts.sweep = ShortId(retried->id);
   if (job.state == store::State::kCancelled) RETURN_IF_ERROR(AddCancellation(db, listed, sweeps, facts));
 
-  ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(db, job.num));
-  for (const store::JobInputRow& input : inputs) {
-    facts.inputs.push_back({.name = input.name,
-                            .source = input.source_id,
-                            .source_state = std::string(store::Word(input.source_state)),
-                            .source_failure = input.source_failure});
-  }
+  ASSIGN_OR_RETURN(facts.inputs, InputFactsOf(db, job.num));
 
   WorkerId holder;
   if (job.state == store::State::kLeased && job.attempt.has_value()) {

@@ -130,6 +130,22 @@ TEST(ExplainTest, AWaitingJobNamesItsInput) {
               ElementsAre("It waits for its inputs.", "It needs the input 'weights' of job 01234567, which is leased."));
 }
 
+TEST(ExplainTest, AResultThatWasMadeOfWhatIsNotThereAnyMoreSaysSoAndWhatToDo) {
+  JobFacts facts{.job = "77777777",
+                 .state = Succeeded{Attempt{4}},
+                 .inputs = {{.name = "scale", .source = "ffff", .source_state = "succeeded"},
+                            {.name = "weights", .source = "0123456789abcdef", .source_state = "succeeded", .is_of_another_run = true}}};
+  const auto what_to_do = HasSubstr("'longreach verify 77777777' trains it again beside the store");
+  EXPECT_THAT(Explain(facts), ElementsAre("It has its result, from attempt 4.",
+                                          "Its result was made of another result of its input 'weights' than job 01234567 has now: that was mended and ran again since.", what_to_do));
+
+  facts.inputs[1].source_state = "queued";
+  EXPECT_THAT(Explain(facts), ElementsAre("It has its result, from attempt 4.",
+                                          "Its result was made of a result of its input 'weights' that job 01234567 does not have any more: that was mended, and is queued.", what_to_do));
+  facts.inputs.pop_back();
+  EXPECT_THAT(Explain(facts), ElementsAre("It has its result, from attempt 4."));
+}
+
 TEST(ExplainTest, ALeasedJobNamesWorkerAttemptAndStep) {
   EXPECT_THAT(Explain({.state = Leased{Attempt{4}, WorkerId{"id"}},
                        .losses = 1,

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/base/sha256.h"
+#include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_table.h"
 #include "store/repair.h"
 #include "tests/scheduler/service/engine_fixture.h"
@@ -56,7 +57,7 @@ v1::SweepSpec WithWeights(v1::SweepSpec spec) {
 }
 
 // What began with the weights of before keeps its result, which is not of those that are there after a repair.
-TEST_F(EngineInputsTest, ATableSaysWhichJobsWereMadeOfAnInputThatHasRunAgainSince) {
+TEST_F(EngineInputsTest, WhatWasMadeOfAnInputThatHasRunAgainSinceIsSaidOfTheJobAndInTables) {
   Submit(WithWeights(Sweep("s", 1)));
   TestWorker worker = Worker("a");
   TrainWeights(worker);
@@ -75,6 +76,15 @@ TEST_F(EngineInputsTest, ATableSaysWhichJobsWereMadeOfAnInputThatHasRunAgainSinc
   const auto other_input = HasSubstr("1 job was made of another result of an input than the one that is here");
   EXPECT_THAT(notes(), Not(Contains(other_input)));
   sql::Connection& db = store_->writer_connection();
+  const std::string job = store::GetJob(db, store::SweepMembers(db, 1).front())->id;
+  const auto reasons = [&] {
+    v1::GetJobRequest request;
+    request.set_job(job);
+    const absl::StatusOr<v1::ExplainJobResponse> explained = ExplainJob(db, request, {});
+    EXPECT_TRUE(explained.ok()) << explained.status();
+    return explained.ok() ? std::vector<std::string>(explained->reasons().begin(), explained->reasons().end()) : std::vector<std::string>();
+  };
+  EXPECT_THAT(reasons(), Not(Contains(HasSubstr("Its result was made of"))));
   {
     absl::StatusOr<sql::Transaction> tx = sql::Transaction::Begin(db);
     store::Mended mended;
@@ -85,12 +95,15 @@ TEST_F(EngineInputsTest, ATableSaysWhichJobsWereMadeOfAnInputThatHasRunAgainSinc
   }
   RestartScheduler();
   EXPECT_THAT(notes(), Contains(other_input));
+  EXPECT_THAT(reasons(), Contains(HasSubstr("a result of its input 'weights' that job ")));
 
   TestWorker next = Worker("b");
   TrainWeights(next);
   next.Sync();
 
   EXPECT_THAT(notes(), Contains(other_input)) << "its weights came later";
+  EXPECT_THAT(reasons(), Contains(HasSubstr("another result of its input 'weights' than job ")));
+  EXPECT_THAT(reasons(), Contains(HasSubstr("'longreach verify " + job.substr(0, 8) + "' trains it again")));
 }
 
 TEST_F(EngineInputsTest, AJobWaitsForItsInputAndGetsItWithTheLease) {
