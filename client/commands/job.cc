@@ -130,6 +130,7 @@ void PrintJob(const v1::GetJobResponse& response, int width, std::ostream& out) 
                        job.losses() == 1 ? "1 loss" : fmt::format("{} losses", job.losses()));
   }
   if (!job.failure().empty()) out << Prose("  reason: ", Printable(job.failure()), width) << "\n";
+  for (const std::string& note : response.notes()) out << Prose("  note: ", Printable(note), width) << "\n";
   std::vector<std::string> sweeps;
   for (const std::string& sweep : response.sweeps()) sweeps.push_back(ShortId(sweep));
   if (!sweeps.empty()) out << fmt::format("  in {}\n", Join(sweeps, ", "));
@@ -169,7 +170,8 @@ class JobCommand final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     v1::GetJobRequest request;
     request.set_job(job_);
-    ASSIGN_OR_RETURN(const v1::GetJobResponse response, connection->Call(&Connection::Stub::GetJob, request));
+    ASSIGN_OR_RETURN(v1::GetJobResponse response, connection->Call(&Connection::Stub::GetJob, request));
+    for (std::string& note : *response.mutable_notes()) note = WithFlags(note, session);
     if (!get_.empty()) return Get(session, *connection, response);
     if (spec_) {
       ASSIGN_OR_RETURN(v1::SweepSpec sweep, SweepOfJob(*connection, response.spec()));

@@ -13,7 +13,9 @@
 #include "proto/base/text.h"
 #include "proto/types/job.h"
 #include "proto/types/words.h"
+#include "scheduler/core/explain.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/service/input_facts.h"
 #include "scheduler/service/members.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
@@ -122,6 +124,8 @@ absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobR
   RETURN_IF_ERROR(AddArtifacts(db, num, response));
   RETURN_IF_ERROR(AddProgress(db, num, job.id, response));
   for (const store::SweepRow& sweep : sweeps) response.add_sweeps(sweep.id);
+  ASSIGN_OR_RETURN(const std::vector<core::InputFact> inputs, InputFactsOf(db, num));
+  for (std::string& note : core::NotesOnInputs(ShortId(job.id), inputs)) response.add_notes(std::move(note));
   return response;
 }
 

@@ -56,6 +56,14 @@ TEST_F(JobTest, SaysWhoseCheckpointAnAttemptWentOnFrom) {
   EXPECT_THAT(Run({"job", "bbbb", "-o", "json"}).out, HasSubstr("\"went_on_from\":{\"attempt\":3,\"step\":500}"));
 }
 
+TEST_F(JobTest, SaysWhatItsResultWasMadeOfAndWhatToDo) {
+  EXPECT_THAT(Run({"job", "bbbb"}).out, Not(HasSubstr("note: ")));
+  scheduler_.notes = {"Its result was made of another one.", "'longreach verify bbbb' trains it again."};
+
+  EXPECT_THAT(Run({"job", "bbbb"}).out, HasSubstr("  note: Its result was made of another one.\n  note: 'longreach verify bbbb"));
+  EXPECT_THAT(Run({"job", "bbbb", "-o", "json"}).out, HasSubstr("\"notes\":[\"Its result was made of another one.\""));
+}
+
 TEST_F(JobTest, OneWorkerGoesByItsName) {
   scheduler_.attempts = {AttemptOf("0123456789", "node"), AttemptOf("0123456789", "node")};
   EXPECT_THAT(Run({"job", "bbbb"}).out, Not(HasSubstr("01234567")));

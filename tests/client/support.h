@@ -139,6 +139,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   bool lacks_data = false;  // That is why it is stuck.
   // What ExplainJob says.
   std::vector<std::string> reasons = {"It is ready, and first in line.", "no worker has task even_pairs"};
+  std::vector<std::string> notes{};  // Of the job that GetJob shows.
 
   v1::Sweep sweep;
   std::vector<v1::Sweep> other_sweeps;
@@ -257,6 +258,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     const auto asked = std::find_if(jobs.jobs().begin(), jobs.jobs().end(), [request](const v1::Job& job) { return job.id() == request->job(); });
     *response->mutable_job() = asked == jobs.jobs().end() ? jobs.jobs(0) : *asked;  // The beginning of an id is the first one's.
     *response->mutable_spec() = job_spec;
+    response->mutable_notes()->Assign(notes.begin(), notes.end());
     response->set_canonical("longreach-job/1\ntask=even_pairs\n");
     v1::Measurement& measurement = *response->add_measurements();
     measurement.set_metric("accuracy");

@@ -1,4 +1,5 @@
 // Jobs that need something of another: its weights, or a number.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -81,8 +82,14 @@ TEST_F(EngineInputsTest, WhatWasMadeOfAnInputThatHasRunAgainSinceIsSaidOfTheJobA
     v1::GetJobRequest request;
     request.set_job(job);
     const absl::StatusOr<v1::ExplainJobResponse> explained = ExplainJob(db, request, {});
-    EXPECT_TRUE(explained.ok()) << explained.status();
-    return explained.ok() ? std::vector<std::string>(explained->reasons().begin(), explained->reasons().end()) : std::vector<std::string>();
+    const absl::StatusOr<v1::GetJobResponse> shown = GetJob(db, request, {});
+    EXPECT_TRUE(explained.ok() && shown.ok()) << explained.status() << shown.status();
+    if (!explained.ok() || !shown.ok()) return std::vector<std::string>();
+    std::vector<std::string> all(explained->reasons().begin(), explained->reasons().end());
+    for (const std::string& note : shown->notes()) EXPECT_THAT(all, Contains(note)) << "what is shown of a job is explained too";
+    const auto of_inputs = std::ranges::count_if(all, [](const std::string& reason) { return reason.starts_with("Its result was made of"); });
+    EXPECT_EQ(shown->notes_size(), of_inputs == 0 ? 0 : of_inputs + 1);
+    return all;
   };
   EXPECT_THAT(reasons(), Not(Contains(HasSubstr("Its result was made of"))));
   {
