@@ -3,7 +3,11 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
+
+#include "proto/base/utf8.h"
 
 namespace longreach::service {
 
@@ -32,15 +36,11 @@ void WriteToLog(const Clock& clock, std::string_view line) {
 
 std::string ForLog(std::string_view text) {
   constexpr size_t kMost = 120;
-  std::string out;
-  for (const char c : text.substr(0, kMost)) {
-    if (c >= ' ' && c <= '~' && c != '\\') {
-      out += c;
-    } else {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    }
-  }
-  return text.size() > kMost ? out + "..." : out;
+  size_t end = std::min(text.size(), kMost);
+  // A character is shown as a whole, or not at all.
+  while (end < text.size() && end > kMost - 4 && IsWithinCharacter(text[end])) --end;
+  const std::string out = Escaped(text.substr(0, end), [](int32_t point) { return !IsControl(point) && point != '\\'; });
+  return text.size() > end ? out + "..." : out;
 }
 
 }  // namespace longreach::service

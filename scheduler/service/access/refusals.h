@@ -39,7 +39,8 @@ class Refusals {
 // A line of the scheduler's log, on standard error: "2026-01-31 12:00:00 LINE". The time is UTC. Safe from any thread.
 void WriteToLog(const Clock& clock, std::string_view line);
 
-// What a stranger sent, for a log: cut, and without what a terminal would act on.
+// What a stranger sent, or a path, for a log: at most 120 bytes of it, with \xNN for each byte of what a terminal would act on and of what is no UTF-8, and for
+// a '\', so that none of these is mistaken for one that was sent. What people write stays as it is, in whatever alphabet.
 std::string ForLog(std::string_view text);
 
 }  // namespace longreach::service

@@ -24,7 +24,7 @@ class SetClock final : public Clock {
 TEST(MergeProgressTest, SaysHowFarItIsEveryTenSecondsAtMost) {
   SetClock clock;
   std::vector<std::string> said;
-  const store::TellMerge tell = SayingHowFar(clock, "/far/other\n.db", [&](const std::string& line) { said.push_back(line); });
+  const store::TellMerge tell = SayingHowFar(clock, "/far/müller\n.db", [&](const std::string& line) { said.push_back(line); });
 
   for (int second = 0; second < 10; ++second, clock.now += std::chrono::seconds(1)) tell({.part = MergeStep::Part::kFiles, .done = second * 1e8, .of = 5e9});
   EXPECT_THAT(said, IsEmpty()) << "a merge that has ended by then says nothing";
@@ -36,7 +36,7 @@ TEST(MergeProgressTest, SaysHowFarItIsEveryTenSecondsAtMost) {
   EXPECT_EQ(said[0].find('\n'), std::string::npos) << "a line is one";
   EXPECT_TRUE(said[0].ends_with(": 1000 of 5000 MB of files are here")) << said[0];
   EXPECT_TRUE(said[1].ends_with(": 2000 of 5000 MB of files are here")) << said[1];
-  EXPECT_TRUE(said[2].starts_with("merging '/far/other") && said[2].ends_with(": 50 of 10000 jobs are taken over")) << said[2];
+  EXPECT_TRUE(said[2].starts_with("merging '/far/müller\\x0a.db'") && said[2].ends_with(": 50 of 10000 jobs are taken over")) << said[2];
 }
 
 }  // namespace

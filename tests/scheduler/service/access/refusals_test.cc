@@ -51,6 +51,15 @@ TEST(RefusalsTest, WhatAStrangerSentIsCutAndHarmless) {
   EXPECT_EQ(ForLog("/longreach.v1.Longreach/GetInfo"), "/longreach.v1.Longreach/GetInfo");
   EXPECT_EQ(ForLog("a\nrefused: b\x1b[31m\\"), "a\\x0arefused: b\\x1b[31m\\x5c");
   EXPECT_LE(ForLog(std::string(1 << 20, '\0')).size(), 500u);
+  EXPECT_EQ(ForLog("\xc2\x9b!\xe2\x80\xae\xff"), "\\xc2\\x9b!\\xe2\\x80\\xae\\xff") << "C1, what turns text around, and what is no UTF-8";
+}
+
+TEST(RefusalsTest, WhatPeopleWriteIsReadable) {
+  EXPECT_EQ(ForLog("/home/jürgen/Läufe/表.db"), "/home/jürgen/Läufe/表.db");
+  std::string wide;
+  for (int i = 0; i < 100; ++i) wide += "ü";
+  EXPECT_EQ(ForLog("x" + wide), "x" + wide.substr(0, 2 * 59) + "...") << "of a character that is cut nothing is left";
+  EXPECT_EQ(ForLog(wide), wide.substr(0, 120) + "...");
 }
 
 }  // namespace
