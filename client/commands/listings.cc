@@ -4,7 +4,6 @@
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <string_view>
 
 #include "client/output/json.h"
@@ -13,25 +12,6 @@
 #include "proto/types/job.h"
 
 namespace longreach::client {
-namespace {
-
-// Each of these columns in which nothing stands, or nothing but 0.
-void LeaveOutEmpty(Grid& grid, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    const auto column = std::ranges::find(grid.columns, key, &GridColumn::key);
-    const auto at = column - grid.columns.begin();
-    if (std::ranges::any_of(grid.rows, [at](const auto& row) {
-          const std::string& value = row[static_cast<size_t>(at)].value;
-          return !value.empty() && value != "0";
-        })) {
-      continue;
-    }
-    grid.columns.erase(column);
-    for (auto& row : grid.rows) row.erase(row.begin() + at);
-  }
-}
-
-}  // namespace
 
 GridCell TimeCell(const google::protobuf::Timestamp& time) {
   if (time.seconds() == 0 && time.nanos() == 0) return MissingCell();

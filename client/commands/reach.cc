@@ -25,6 +25,7 @@
 #include "client/commands/sweep_calls.h"
 #include "client/commands/tables.h"
 #include "client/commands/titled_rows.h"
+#include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
@@ -230,6 +231,7 @@ class ReachCommand final : public Command {
       row.push_back(ReachCell(*job.reach));
       row.push_back(BoolCell(job.reach->ToTheEnd()));
     }
+    if (for_people) LeaveOutEmpty(grid, {"system"});
     return grid;
   }
 

@@ -145,6 +145,7 @@ absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsReques
   } else if (session_.json()) {
     session_.out() << "]}\n";
   } else if (!is_csv) {
+    LeaveOutEmpty(all, {"system", "slice"});
     output_.Begin(sweep.name());
     session_.Print(all, "measurements");
   }

@@ -93,6 +93,21 @@ GridCell BoolCell(bool value) {
 }
 GridCell MissingCell() { return {.value = "null", .shown = "-", .is_raw = true}; }
 
+void LeaveOutEmpty(Grid& grid, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    const auto column = std::ranges::find(grid.columns, key, &GridColumn::key);
+    if (column == grid.columns.end()) continue;
+    const auto at = column - grid.columns.begin();
+    const auto has_something = [at, is_number = column->is_number](const std::vector<GridCell>& row) {
+      const GridCell& cell = row[static_cast<size_t>(at)];
+      return !cell.value.empty() && !(cell.is_raw && cell.value == "null") && !(is_number && cell.value == "0");
+    };
+    if (std::ranges::any_of(grid.rows, has_something)) continue;
+    grid.columns.erase(column);
+    for (std::vector<GridCell>& row : grid.rows) row.erase(row.begin() + at);
+  }
+}
+
 std::string GridAsTable(const Grid& grid, bool bold_header, int width) {
   std::vector<int> widths;
   for (const GridColumn& column : grid.columns) widths.push_back(DisplayWidth(column.label));

@@ -1,6 +1,7 @@
 // A plain table of rows and columns, in every output format.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,9 @@ struct Grid {
   std::vector<GridColumn> columns;
   std::vector<std::vector<GridCell>> rows;
 };
+
+// Leaves out each of these columns in which no row has something: a text, a number but 0, or a value at all. For people: a program counts on columns.
+void LeaveOutEmpty(Grid& grid, std::initializer_list<std::string_view> keys);
 
 // Aligned columns, two blanks between them. In lines of `width`, where that is not 0: of a table that is wider a text at the right end is broken
 // into lines, and what has no room even so comes in blocks of columns below each other, each with the first column, which says what row it is.

@@ -179,5 +179,14 @@ TEST(GridTest, JsonHasTypedMembers) {
   EXPECT_EQ(json[2]["note"], true);
 }
 
+TEST(GridTest, ColumnsInWhichNothingStandsMayBeLeftOut) {
+  const std::vector<GridColumn> columns = {{"name", "NAME"}, {"zeros", "ZEROS", true}, {"text", "TEXT"}, {"missing", "MISSING", true}, {"word", "WORD"}};
+  Grid grid{.columns = columns, .rows = {{TextCell("a"), NumberCell(0), TextCell(""), MissingCell(), TextCell("0")}, {TextCell(""), NumberCell(0), TextCell(""), MissingCell(), TextCell("0")}}};
+
+  LeaveOutEmpty(grid, {"name", "zeros", "text", "missing", "word"});
+
+  EXPECT_EQ(GridAsCsv(grid), "name,word\na,0\n,0\n") << "a text '0' is a name like others";
+}
+
 }  // namespace
 }  // namespace longreach::client

@@ -12,6 +12,7 @@
 namespace longreach::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -152,7 +153,18 @@ TEST_F(ReachTest, EachJobMayHaveARow) {
   const nlohmann::json rows = nlohmann::json::parse(Reached({"--jobs", "-o", "json"}).out)["rows"];
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_TRUE(rows[3]["reach"].is_null());
-  EXPECT_THAT(Reached({"--jobs"}).out, HasSubstr("dddddddd          parity_check  rope              0.001     0  no            <11  no\n"));
+  const std::string shown = Reached({"--jobs"}).out;
+  EXPECT_THAT(shown, HasSubstr("\nJOB       TASK          ENCODING  LEARNING RATE  SEED  DIVERGED  REACHES  TO THE END\n"));
+  EXPECT_THAT(shown, HasSubstr("\ndddddddd  parity_check  rope              0.001     0  no            <11  no\n"));
+}
+
+TEST_F(ReachTest, RowsOfJobsSayTheirSystemsWhereThereAreSome) {
+  AddThreeOfTwoTasks();
+  for (const char* format : {"table", "markdown", "latex"}) EXPECT_THAT(Reached({"--jobs", "-o", format}).out, Not(HasSubstr("SYSTEM"))) << format;
+  Add("even_pairs", 2, {{11, 1}}).mutable_job()->add_systems("wide");
+  EXPECT_THAT(Reached({"--jobs"}).out, AllOf(HasSubstr("\nJOB       SYSTEM  TASK "), HasSubstr("\ndddddddd  wide    even_pairs "), HasSubstr("\ndddddddd          parity_check ")));
+  EXPECT_THAT(Reached({"--jobs", "-o", "markdown"}).out, HasSubstr("| JOB | SYSTEM | TASK |"));
+  EXPECT_THAT(Reached({"--jobs", "-o", "latex"}).out, HasSubstr("JOB & SYSTEM & TASK &"));
 }
 
 TEST_F(ReachTest, JobsThatAreInNoRowAreCounted) {

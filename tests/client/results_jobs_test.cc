@@ -14,6 +14,7 @@
 namespace longreach::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -67,6 +68,21 @@ TEST_F(ResultsJobsTest, JobsPrintsEveryValueInARowOfItsOwn) {
   EXPECT_THAT(table, StartsWith("JOB "));
   EXPECT_THAT(table, HasSubstr(" all "));
   EXPECT_THAT(table, HasSubstr(" 0.3\n"));
+}
+
+TEST_F(ResultsJobsTest, PeopleGetNoColumnInWhichNothingStands) {
+  Measure();
+  EXPECT_THAT(Run({"results", "last", "--jobs"}).out, AllOf(StartsWith("JOB       SYSTEM  TASK "), HasSubstr("  SLICE")));
+
+  scheduler_.measurements.mutable_jobs(0)->mutable_measurements()->RemoveLast();
+  scheduler_.measurements.mutable_jobs(1)->mutable_job()->clear_systems();
+  const std::string table = Run({"results", "last", "--jobs"}).out;
+  EXPECT_THAT(table, StartsWith("JOB       TASK        ENCODING         LEARNING RATE  SEED  DIVERGED  METRIC    LENGTH  VALUE\n"));
+  EXPECT_THAT(table, HasSubstr("  1  yes       -              -      -\n")) << "of one that diverged";
+  EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "markdown"}).out, StartsWith("| JOB | TASK | ENCODING | LEARNING RATE | SEED | DIVERGED | METRIC | LENGTH | VALUE |\n"));
+  EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "latex"}).out, HasSubstr("JOB & TASK & ENCODING &"));
+  EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "csv"}).out, StartsWith("job,system,task,encoding,learning_rate,seed,diverged,metric,length,slice,value\n")) << "a program counts on them";
+  EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "json"}).out, AllOf(HasSubstr("\"system\":\"\""), HasSubstr("\"slice\":\"\"")));
 }
 
 TEST_F(ResultsJobsTest, ValuesHaveWhatTheSystemsDifferIn) {
