@@ -10,6 +10,7 @@
 #include "proto/base/names.h"
 #include "proto/base/sha256.h"
 #include "proto/base/synchronized.h"
+#include "proto/base/text.h"
 #include "worker/data/data_stamp.h"
 #include "worker/data/files.h"
 
@@ -87,34 +88,11 @@ absl::Status CheckWrittenLater(const std::filesystem::path& folder, const Manife
   return absl::OkStatus();
 }
 
-}  // namespace
-
-std::filesystem::path DefaultDataFolder() {
-  if (const char* folder = Setting("LONGREACH_DATA")) return folder;
-  if (const char* folder = Setting("XDG_DATA_HOME")) return std::filesystem::path(folder) / "longreach" / "data";
-  if (const char* home = Setting("HOME")) return std::filesystem::path(home) / ".local" / "share" / "longreach" / "data";
-  return "longreach-data";
-}
-
-absl::Status CheckDataFolder(const std::filesystem::path& folder) {
-  std::error_code error;
-  if (!std::filesystem::exists(folder, error) || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("'{}' is a file, and no folder of data sets; name another with --data-folder or LONGREACH_DATA", folder.string()));
-}
-
-absl::Status CheckName(const std::string& name) {
-  if (IsOfNameCharacters(name) && name.size() <= kMaxNameBytes && name.front() != '.') return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("'{}' cannot be a data set's name; take letters, digits, '-', '_' and '.', at most {}, and not '.' first", name, kMaxNameBytes));
-}
-
-absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name) {
+// ReadDataSet() without words on what else is there: NOT_FOUND alone.
+absl::StatusOr<Manifest> ReadIfThere(const std::filesystem::path& folder, const std::string& name) {
   RETURN_IF_ERROR(CheckName(name));
   const std::filesystem::path file = folder / name / kManifest;
   absl::StatusOr<std::string> text = ReadFile(file, kMaxManifestBytes);
-  if (text.status().code() == absl::StatusCode::kNotFound) {
-    return absl::NotFoundError(fmt::format("there is no data set '{}' in {}; 'longreach data import' makes one", name, folder.string()));
-  }
   RETURN_IF_ERROR(text.status());
   absl::StatusOr<Manifest> manifest = ParseManifest(*text);
   if (!manifest.ok()) {
@@ -138,6 +116,46 @@ absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const 
     }
   }
   return manifest;
+}
+
+}  // namespace
+
+std::filesystem::path DefaultDataFolder() {
+  if (const char* folder = Setting("LONGREACH_DATA")) return folder;
+  if (const char* folder = Setting("XDG_DATA_HOME")) return std::filesystem::path(folder) / "longreach" / "data";
+  if (const char* home = Setting("HOME")) return std::filesystem::path(home) / ".local" / "share" / "longreach" / "data";
+  return "longreach-data";
+}
+
+absl::Status CheckDataFolder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error) || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("'{}' is a file, and no folder of data sets; name another with --data-folder or LONGREACH_DATA", folder.string()));
+}
+
+absl::Status CheckName(const std::string& name) {
+  if (IsOfNameCharacters(name) && name.size() <= kMaxNameBytes && name.front() != '.') return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' cannot be a data set's name; take letters, digits, '-', '_' and '.', at most {}, and not '.' first", name, kMaxNameBytes));
+}
+
+std::vector<std::string> DataSetNames(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code unknown;
+    if (const std::string name = entry->path().filename().string(); CheckName(name).ok() && std::filesystem::exists(entry->path() / kManifest, unknown)) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name) {
+  absl::StatusOr<Manifest> manifest = ReadIfThere(folder, name);
+  if (!absl::IsNotFound(manifest.status())) return manifest;
+  const std::string near = ClosestWord(name, DataSetNames(folder));
+  return absl::NotFoundError(fmt::format("there is no data set '{}' in {}; {}'longreach data import' makes one", name, folder.string(),
+                                         near.empty() ? "" : fmt::format("did you mean '{}'? ", near)));
 }
 
 absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name, const std::string& sha256, Kind kind) {
@@ -176,7 +194,7 @@ Listing ListDataSets(const std::filesystem::path& folder) {
   }
   std::ranges::sort(names);
   for (const std::string& name : names) {
-    absl::StatusOr<Manifest> manifest = ReadDataSet(folder, name);
+    absl::StatusOr<Manifest> manifest = ReadIfThere(folder, name);
     if (manifest.ok()) {
       listing.data_sets.push_back(*std::move(manifest));
     } else if (manifest.status().code() != absl::StatusCode::kNotFound) {

@@ -16,7 +16,10 @@ std::filesystem::path DefaultDataFolder();
 // Letters, digits, '-', '_' and '.', at most 64, not beginning with '.'. INVALID_ARGUMENT otherwise.
 absl::Status CheckName(const std::string& name);
 
-// The manifest of a data set whose files are there with their sizes. Errors as TextCorpus::Open().
+// The names of the data sets in the folder, usable or not, ascending.
+std::vector<std::string> DataSetNames(const std::filesystem::path& folder);
+
+// The manifest of a data set whose files are there with their sizes. Errors as TextCorpus::Open(); of one that is not there the nearest name is told.
 absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name);
 
 // ReadDataSet(), and refuses one whose identity is not `sha256` (empty: any), or a model that has files beside those of its import: FAILED_PRECONDITION.

@@ -92,7 +92,11 @@ absl::Status NotThere(const fs::path& folder, const std::vector<std::string>& na
   }
   const std::string besides = helps ? fmt::format(" ({} can be made without a source)", Join(recipes, " and ")) : "";
   if (names.size() == 1) {
-    return absl::NotFoundError(fmt::format("there is no data set {} in {}; '{}' makes it{}", quoted.front(), folder.string(), commands.front(), besides));
+    std::vector<std::string> had = DataSetNames(folder);
+    if (helps) had.insert(had.end(), recipes.begin(), recipes.end());
+    const std::string near = ClosestWord(names.front(), had);
+    return absl::NotFoundError(fmt::format("there is no data set {} in {}; {}'{}' makes it{}", quoted.front(), folder.string(), near.empty() ? "" : fmt::format("did you mean '{}'? ", near),
+                                           commands.front(), besides));
   }
   return absl::NotFoundError(fmt::format("there are no data sets {} in {}; these commands make them{}:\n  {}", Join(quoted, ", "), folder.string(), besides,
                                          Join(commands, "\n  ")));

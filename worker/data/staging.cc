@@ -11,23 +11,37 @@
 #include <chrono>
 #include <ctime>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "proto/base/build_info.h"
+#include "proto/base/text.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/files.h"
 
 namespace longreach::data {
 namespace {
 
-std::filesystem::path StagingOf(const std::filesystem::path& folder, const std::string& name) { return folder / (".importing-" + name); }
+constexpr std::string_view kImporting = ".importing-";
+
+std::filesystem::path StagingOf(const std::filesystem::path& folder, const std::string& name) { return folder / Text(kImporting, name); }
 std::filesystem::path LockOf(const std::filesystem::path& folder, const std::string& name) { return folder / ("." + name + ".lock"); }
 
 bool Exists(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
+}
+
+// Of data sets, and of imports that have not ended.
+std::vector<std::string> RemovableNames(const std::filesystem::path& folder) {
+  std::vector<std::string> names = DataSetNames(folder);
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (const std::string file = entry->path().filename().string(); file.starts_with(kImporting)) names.push_back(file.substr(kImporting.size()));
+  }
+  return names;
 }
 
 // The lock's file, locked. It is removed by whoever gives the lock back, so one that was opened before and locked after that is
@@ -115,7 +129,8 @@ absl::Status RemoveDataSet(const std::filesystem::path& folder, const std::strin
   const std::filesystem::path place = folder / name;
   const std::filesystem::path staging = StagingOf(folder, name);
   if (!Exists(place) && !Exists(staging)) {
-    return absl::NotFoundError(fmt::format("there is no data set '{}' in {}", name, folder.string()));
+    const std::string near = ClosestWord(name, RemovableNames(folder));
+    return absl::NotFoundError(fmt::format("there is no data set '{}' in {}; {}", name, folder.string(), near.empty() ? "'longreach data list' shows what is there" : fmt::format("did you mean '{}'?", near)));
   }
   if (Exists(place) && !Exists(place / kManifest)) {
     return absl::FailedPreconditionError(fmt::format("{} is no data set: it has no {}; remove it by other means if it is not needed", place.string(), kManifest));

@@ -73,6 +73,24 @@ TEST(RecipesTest, AllThatAreMissingAreToldAtOnceAndNoneIsMade) {
                                 "; 'longreach data import images DIR --name pets' makes it (debian-text and far-rows can be made without a source)"));
 }
 
+TEST(RecipesTest, ANameThatIsNearlyOneThatCanBeHadIsToldSo) {
+  testing::TemporaryFolder home;
+  const auto why = [&home](const std::string& name, const std::map<std::string, std::string>& kinds = {}) {
+    return std::string(CheckCanBeHad(home.path(), std::vector<std::string>{name}, kinds).message());
+  };
+  EXPECT_NE(why("debian_txt").find("; did you mean 'debian-text'? 'longreach data import KIND PATH --name debian_txt' makes it"), std::string::npos) << why("debian_txt");
+  EXPECT_EQ(why("debian_txt", {{"debian_txt", "tokens"}}).find("did you mean"), std::string::npos) << "which is of another kind";
+
+  NoProgress progress;
+  SyntheticImages rows;
+  rows.folder = home.path();
+  rows.name = "my-rows";
+  rows.train = rows.valid = 4;
+  rows.shards.sizes = {{6, 6}};
+  ASSERT_OK(MakeSyntheticImages(rows, progress).status());
+  EXPECT_NE(why("myrows").find("; did you mean 'my-rows'? "), std::string::npos) << why("myrows");
+}
+
 // Where the brighter half of some rows is: 0 left, 1 right.
 int BrighterHalf(std::span<const uint8_t> pixels, ImageSize size, int first, int end) {
   int sums[2] = {0, 0};

@@ -75,6 +75,20 @@ TEST_F(StagingTest, WhatAnInterruptedImportLeftCanBeRemoved) {
   EXPECT_EQ(NamesIn(data_), "");
 }
 
+TEST_F(StagingTest, ANameThatIsNotThereIsToldTheNearestOne) {
+  const auto why_not_removed = [this](const std::string& name) { return std::string(RemoveDataSet(data_, name).message()); };
+  EXPECT_EQ(why_not_removed("ten"), "there is no data set 'ten' in " + data_.string() + "; 'longreach data list' shows what is there");
+  Publish();
+  ASSERT_OK_AND_ASSIGN(const Staging staging, Staging::Open(data_, "novels"));
+  std::filesystem::create_directories(data_ / "notes");
+
+  EXPECT_EQ(why_not_removed("tens"), "there is no data set 'tens' in " + data_.string() + "; did you mean 'ten'?");
+  EXPECT_EQ(why_not_removed("novel"), "there is no data set 'novel' in " + data_.string() + "; did you mean 'novels'?") << "an import that has not ended";
+  EXPECT_EQ(ReadDataSet(data_, "Ten").status().message(), "there is no data set 'Ten' in " + data_.string() + "; did you mean 'ten'? 'longreach data import' makes one");
+  EXPECT_EQ(CheckDataSet(data_, "novel").message(), "there is no data set 'novel' in " + data_.string() + "; 'longreach data import' makes one") << "it cannot be read yet";
+  EXPECT_EQ(why_not_removed("note"), "there is no data set 'note' in " + data_.string() + "; 'longreach data list' shows what is there") << "a folder that is none";
+}
+
 TEST_F(StagingTest, WhatIsNoDataSetIsNotRemoved) {
   std::filesystem::create_directories(data_ / "notes");
   Write(data_ / "notes/a.txt", "precious");
