@@ -180,6 +180,22 @@ def test_a_sweep_is_planned_submitted_once_steered_and_waited_for(home, schedule
     assert client.wait("none", timeout=0)["succeeded"] == 8, "without any time it is asked once"
 
 
+def test_the_time_is_never_up_before_a_sweep_that_is_done_already(home, scheduler, client, monkeypatch):
+    client.submit(NOOP)
+
+    def says_nothing(*_, **__):
+        """As on a machine that is too busy to answer in that time."""
+        raise package.errors.error_of("DEADLINE_EXCEEDED", "the time was up")
+    with monkeypatch.context() as busy:
+        busy.setattr(client._calls, "follow", says_nothing)
+        with pytest.raises(package.TimedOut, match="0 of 8 jobs are done"):
+            client.wait("none", timeout=0)
+    Worker(home, scheduler)
+    client.wait("none", timeout=harness.PATIENCE_S)
+    monkeypatch.setattr(client._calls, "follow", says_nothing)
+    assert client.wait("none", timeout=0)["succeeded"] == 8
+
+
 def test_what_is_wrong_is_told_by_its_class_and_in_the_schedulers_words(client):
     with pytest.raises(package.NotFound) as found:
         client.jobs("nowhere")

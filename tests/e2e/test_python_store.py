@@ -160,6 +160,25 @@ def test_waiting_on_a_store_that_nothing_works_on_is_in_vain(home, monkeypatch):
             client.wait("none")
 
 
+def test_while_the_disk_is_full_nobody_knows_whether_something_works(home, monkeypatch):
+    monkeypatch.setattr(package.waiting, "WATCH_S", 0.2)
+    asked = []
+    with package.open_store(home.path / "mine.db", create=True) as client:
+        client.submit(NOOP)
+        real = client.call
+
+        def call(name, **fields):
+            answer = real(name, **fields)
+            if name == "ListWorkers":
+                asked.append(name)
+                answer.store_trouble = "the store takes nothing: the disk is full" if len(asked) < 3 else ""
+            return answer
+        monkeypatch.setattr(client, "call", call)
+        with pytest.raises(package.Refused, match="nothing works on this store"):
+            client.wait("none")
+    assert len(asked) == 3, "a worker that has come while the disk was full would not be in the list"
+
+
 def test_the_scheduler_ends_with_the_process_however_that_ends(home):
     program = textwrap.dedent(f"""
         import sys, longreach

@@ -181,6 +181,9 @@ class Client:
                 break
             if update is None and is_there:
                 self._check_that_somebody_works()
+        # It may have been over when it was looked up, and the watch have said nothing in so short a time.
+        if row["state"] != "cancelled" and not any(row[name] for name in ("queued", "leased", "waiting")):
+            return row
         raise error_of("DEADLINE_EXCEEDED", f"the time was up before sweep '{row['name']}' was finished: {row['succeeded']} of {row['jobs']} jobs are done")
 
     # Everything else.
@@ -213,7 +216,11 @@ class Client:
         return row
 
     def _check_that_somebody_works(self) -> None:
-        if self._scheduler is None or any(one.state == "active" for one in self.call("ListWorkers").workers):
+        if self._scheduler is None:
+            return
+        answer = self.call("ListWorkers")
+        # While the store takes nothing, workers that have come meanwhile are not known.
+        if answer.store_trouble or any(one.state == "active" for one in answer.workers):
             return
         raise error_of("FAILED_PRECONDITION", "nothing works on this store, so waiting for the sweep is in vain; start a worker: longreach-worker run --scheduler "
                                               f"{self.address} --state DIR; or close() this client, and 'longreach run' works on the store")
