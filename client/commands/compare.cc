@@ -46,7 +46,8 @@ class Compare final : public Command {
                 "the spread of the draws stayed as they are: an estimate, and from few values a rough one. Even if these are the true ones, about\n"
                 "half of all experiments of so many pairs would find the difference, and four of five with twice as many.\n"
                 "Jobs that are not done, have diverged or have no partner are in no pair. As csv and json values are as they are stored\n"
-                "(accuracy from 0 to 1), and each row has its p-value, alone and corrected (p, p_holm).\n"
+                "(accuracy from 0 to 1), and each row has its p-value, alone and corrected (p, p_holm). Where there are several rows, the last is\n"
+                "that of all pairs there too, for which p_holm is corrected as well: its axes are empty in csv, and null in json.\n"
                 "FIRST and SECOND are ids, the beginnings of some, names, or 'last', of sweeps in one store ('longreach store merge' brings\n"
                 "them together).",
             .examples =

@@ -105,6 +105,8 @@ TEST_F(RowsOfComparisonTest, ProgramsGetPValuesAndNumbers) {
   EXPECT_THAT(csv, StartsWith("task,pairs,draws,first,second,difference,low,high,p,p_holm,needed\nbucket_sort,3,3,"));
   EXPECT_THAT(csv, Not(HasSubstr("*")));
   EXPECT_THAT(csv, Not(HasSubstr(">")));
+  EXPECT_THAT(csv, ::testing::ContainsRegex("\n,8,3,[^\n]*\n$")) << "the row of all pairs, whose axes are empty";
+  EXPECT_TRUE(document["rows"][3]["task"].is_null());
 }
 
 TEST_F(CompareTest, AnIntervalOfOneSeedIsSaidToBeOfTasks) {
