@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -45,6 +46,36 @@ std::string PathBelow(const Descriptor& message, const std::string& name) {
   return "";
 }
 
+bool HasDigits(std::string_view text, size_t least) { return text.size() >= least && text.size() <= 3 && text.find_first_not_of("0123456789") == std::string_view::npos; }
+
+// Within braces a ',' ends a value, and what stands behind it is a field without one to YAML: "{steps: 10,000}", "{seed: 0, 1}". What to write where the entry at `at`, which is no
+// field of `type`, is such a one; else empty.
+std::string HintOfComma(const YamlTree& tree, const YamlNode& mapping, size_t at, const Descriptor& type) {
+  constexpr size_t kMostShown = 200;
+  if (at == 0) return "";
+  const YamlNode::Entry& before = mapping.entries[at - 1];
+  const YamlNode& value = tree.node(before.value);
+  if (value.kind != YamlNode::Kind::kScalar) return "";
+  std::string list = value.text, number = value.text;
+  bool is_number = HasDigits(value.text, 1), is_list = true;
+  const size_t first = at;
+  for (; at < mapping.entries.size(); ++at) {
+    const YamlNode::Entry& entry = mapping.entries[at];
+    // Outside of braces each field has a line of its own.
+    const bool is_bare = tree.node(entry.value).kind == YamlNode::Kind::kNull && entry.key_place.line == value.place.line;
+    if (!is_bare || type.FindFieldByName(entry.key) != nullptr) break;
+    if (list.size() < kMostShown) list += ", " + entry.key;
+    if (number.size() < kMostShown) number += entry.key;
+    is_number = is_number && HasDigits(entry.key, 3);
+    is_list = is_list && !(entry.key.size() > 1 && HasDigits(entry.key, 2) && entry.key.front() == '0');
+  }
+  if (at == first) return "";
+  if (list.size() >= kMostShown) list = list.substr(0, list.find(',')) + ", ...";
+  const std::string as_list = Printable(fmt::format("'{}: [{}]'", before.key, list));
+  if (!is_number) return fmt::format("in braces a ',' ends a value: write {}", as_list);
+  return fmt::format("a number has no ',' in it: write '{}: {}'{}", before.key, number, is_list ? fmt::format(", or {} for several values", as_list) : "");
+}
+
 class Filler {
  public:
   // `root` is what is filled in the end. With a grid, the fields of a sweep may have lists where they take one value.
@@ -53,10 +84,11 @@ class Filler {
   // `more` are keys that the caller reads itself; `path` is how error messages call the mapping.
   absl::Status Fill(const YamlNode& mapping, const std::string& path, Message& message,
                     const std::set<std::string>& more = {}) {
-    for (const YamlNode::Entry& entry : mapping.entries) {
+    for (size_t i = 0; i < mapping.entries.size(); ++i) {
+      const YamlNode::Entry& entry = mapping.entries[i];
       if (more.contains(entry.key)) continue;
       const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(entry.key);
-      if (field == nullptr) return Unknown(entry, path, *message.GetDescriptor(), more);
+      if (field == nullptr) return Unknown(mapping, i, path, *message.GetDescriptor(), more);
       const std::string field_path = path.empty() ? field->name() : path + "." + field->name();
       RETURN_IF_ERROR(FillField(entry, field_path, *field, message));
     }
@@ -64,13 +96,16 @@ class Filler {
   }
 
  private:
-  absl::Status Unknown(const YamlNode::Entry& entry, const std::string& path, const Descriptor& type,
+  absl::Status Unknown(const YamlNode& mapping, size_t at, const std::string& path, const Descriptor& type,
                        const std::set<std::string>& more) {
+    const YamlNode::Entry& entry = mapping.entries[at];
+    const std::string message = fmt::format("unknown field '{}'", Printable(entry.key));
     std::vector<std::string> known = FieldNames(type);
     known.insert(known.end(), more.begin(), more.end());
+    const std::string meant = Meant(entry.key, path, type, known);
+    if (const std::string comma = HintOfComma(tree_, mapping, at, type); meant.empty() && !comma.empty()) return tree_.ErrorAt(entry.key_place, message, comma);
     const std::string where = path.empty() ? "a sweep" : fmt::format("'{}'", path);
-    return tree_.ErrorAt(entry.key_place, fmt::format("unknown field '{}'", Printable(entry.key)),
-                         JoinHints(Meant(entry.key, path, type, known), fmt::format("{} has: {}", where, Join(known, ", "))));
+    return tree_.ErrorAt(entry.key_place, message, JoinHints(meant, fmt::format("{} has: {}", where, Join(known, ", "))));
   }
 
   // Instead of a field of the group `type`, which has the `known` ones.

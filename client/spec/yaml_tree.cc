@@ -126,7 +126,8 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     const auto [before, is_new] = parent.lines.emplace(key.text, place.line);
     if (!is_new) {
       Refuse(place, fmt::format("'{}' is given twice; the first is in line {}", Printable(key.text), before->second),
-             "remove one of the two");
+             // As of the second "000" of {steps: 1,000,000}.
+             !key.text.empty() && key.text.find_first_not_of("0123456789") == std::string::npos ? "a number has no ',' in it; values are written [1, 2]" : "remove one of the two");
     }
     parent.key = YamlNode::Entry{.key = key.text, .key_place = place};
   }

@@ -224,6 +224,21 @@ TEST(SpecReaderTest, RefusesAKeyGivenTwice) {
             "  remove one of the two\n");
 }
 
+TEST(SpecReaderTest, OfACommaWithinBracesItSaysWhatToWrite) {
+  EXPECT_EQ(Refusal("training: {steps: 10,000, batch_size: 8}"), "error: sweep.yaml:1:22: unknown field '000'\n  a number has no ',' in it: write 'steps: 10000'\n");
+  EXPECT_THAT(Refusal("training: {steps: 1,250,000}"), HasSubstr("write 'steps: 1250000'\n"));
+  EXPECT_THAT(Refusal("training: {steps: 1,000,000}"), HasSubstr("'000' is given twice; the first is in line 1\n  a number has no ',' in it"));
+  EXPECT_THAT(Refusal("systems: [{name: a, with: {training: {steps: 10,500, batch_size: 8}}}]"), HasSubstr("unknown field '500'\n  a number has no ',' in it: write 'steps: 10500', or 'steps: [10, 500]' for several values\n"));
+  EXPECT_THAT(Refusal("axes: {seed: 0, 1, 2, task: even_pairs}"), HasSubstr("unknown field '1'\n  in braces a ',' ends a value: write 'seed: [0, 1, 2]'\n"));
+  EXPECT_THAT(Refusal("axes: {task: even_pairs, parity_check}"), HasSubstr("write 'task: [even_pairs, parity_check]'\n"));
+  EXPECT_THAT(Refusal("training: {lengths: 1..40, 50, steps}"), HasSubstr("write 'lengths: [1..40, 50]'\n")) << "what is a field is none of its values";
+
+  EXPECT_THAT(Refusal("training: {steps: 10, batchsize}"), HasSubstr("did you mean 'batch_size'?"));
+  EXPECT_THAT(Refusal("training: {steps: 10, '500': 3}"), HasSubstr("'training' has: "));
+  EXPECT_THAT(Refusal("training: {500}"), HasSubstr("'training' has: "));
+  EXPECT_THAT(Refusal("training:\n  steps: 10\n  500:\n"), HasSubstr("'training' has: ")) << "there are no braces";
+}
+
 TEST(SpecReaderTest, ErrorsHoldNothingThatATerminalObeys) {
   EXPECT_THAT(Refusal("\"a\\e[31m\": 1\n\"a\\e[31m\": 2\n"), HasSubstr("'a\\x1b[31m' is given twice"));
   EXPECT_THAT(Refusal("t\xE4: 1\nt\xE4: 2\n"), Not(HasSubstr("\xE4")));
