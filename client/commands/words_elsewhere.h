@@ -1,4 +1,5 @@
-// What other programs and papers call a value that has another name here, where no letters of its name would lead to it.
+// What other programs and papers call a value that has another name here, where no letters of its name would lead to it. Those of tasks and encodings,
+// which the scheduler takes too, are in proto/catalog/other_names.def.
 #pragma once
 
 #include <string_view>

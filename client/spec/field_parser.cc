@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <memory>
 
@@ -16,6 +15,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/encoding_name.h"
 #include "proto/types/field_text.h"
+#include "proto/types/meant_name.h"
 
 namespace longreach::client {
 namespace {
@@ -37,64 +37,20 @@ absl::Status CheckText(std::string_view text) {
   return absl::OkStatus();
 }
 
-// Small letters and digits alone: "sin/cos", "Sin-Cos" and "sin_cos" are one word.
-std::string Bare(std::string_view text) {
-  std::string bare;
-  for (const char c : text) {
-    if (const auto byte = static_cast<unsigned char>(c); byte < 0x80 && std::isalnum(byte) != 0) bare += static_cast<char>(std::tolower(byte));
-  }
-  return bare;
-}
-
-// Names that one thing goes by: what is typed, and what papers and our tables call it.
-struct Named {
-  std::string name;
-  std::string_view label;
-};
-
-// The one that goes by `word`, however it is written; nullptr: none.
-const Named* FindByAnyName(std::string_view word, const std::vector<Named>& known) {
-  const std::string bare = Bare(word);
-  const auto found = std::ranges::find_if(known, [&](const Named& one) { return bare == Bare(one.name) || bare == Bare(one.label); });
-  return bare.empty() || found == known.end() ? nullptr : &*found;
-}
-
-std::string DidYouMeanNamed(std::string_view word, const std::vector<Named>& known) {
-  if (const Named* named = FindByAnyName(word, known)) return fmt::format("did you mean '{}'?", named->name);
-  std::vector<std::string> names;
-  for (const Named& one : known) {
-    // One that goes by several names is offered once: two would count as two that a word may be short for.
-    if (std::ranges::find(names, one.name) == names.end()) names.push_back(one.name);
-  }
-  return DidYouMean(word, names);
+template <typename Entries>
+void AddNames(const Entries& entries, std::vector<std::string>& names) {
+  for (const auto& entry : entries) names.emplace_back(entry.name);
 }
 
 absl::Status CheckTask(std::string_view name) {
   if (catalog::FindTask(name) != nullptr || catalog::FindDataTask(name) != nullptr) return absl::OkStatus();
-  std::vector<Named> known;
-  for (const catalog::Task& task : catalog::Tasks()) known.push_back({std::string(task.name), task.label});
-  for (const catalog::DataTask& task : catalog::DataTasks()) known.push_back({std::string(task.name), task.label});
-  const std::string meant = DidYouMeanNamed(name, known);
+  std::vector<std::string> known;
+  AddNames(catalog::Tasks(), known);
+  AddNames(catalog::DataTasks(), known);
+  const std::string meant = MeantName("task", name, known);
   constexpr std::string_view kAll = "'longreach list tasks' shows all of them";
   return UsageError(fmt::format("unknown task '{}'", Printable(name)),
                     meant.empty() ? fmt::format("{}; a data set of your own goes into 'data'", kAll) : JoinHints(meant, kAll));
-}
-
-// "rope_randomized" and "Randomized RoPE" are rope:randomized.
-std::string DidYouMeanEncoding(std::string_view word) {
-  // What else papers call them.
-  std::vector<Named> known = {{"rope", "rotary"}, {"sin_cos", "sinusoidal"}, {"none", "nope"}, {"log_kerple", "kerple"}, {"relative", "transformer-xl"}};
-  for (const catalog::Encoding& one : catalog::Encodings()) known.push_back({std::string(one.name), one.label});
-  constexpr std::string_view kRandomizedWord = "randomized";
-  std::string plain = Bare(word);
-  if (const size_t at = plain.find(kRandomizedWord); at != plain.npos) {
-    plain.erase(at, kRandomizedWord.size());
-    const Named* named = FindByAnyName(plain, known);
-    if (named != nullptr && (catalog::FindEncoding(named->name)->positions & catalog::kRandomized) != 0) {
-      return fmt::format("did you mean '{}'?", catalog::ToText({.name = named->name, .randomized = true}));
-    }
-  }
-  return DidYouMeanNamed(word, known);
 }
 
 absl::Status CheckEncoding(std::string_view value) {
@@ -102,8 +58,10 @@ absl::Status CheckEncoding(std::string_view value) {
   const catalog::Encoding* encoding = catalog::FindEncoding(name);
   if (encoding == nullptr) {
     const std::string_view written = name == "randomized" ? value : name;  // "randomized:rope" is meant as a whole.
+    std::vector<std::string> known;
+    AddNames(catalog::Encodings(), known);
     return UsageError(fmt::format("unknown encoding '{}'", Printable(written)),
-                      JoinHints(DidYouMeanEncoding(written), "'longreach list encodings' shows all of them"));
+                      JoinHints(MeantName("encoding", written, known), "'longreach list encodings' shows all of them"));
   }
   const std::optional<catalog::EncodingName> parts = catalog::ParseEncodingName(value);
   if (!parts) {

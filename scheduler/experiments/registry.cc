@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/meant_name.h"
 
 namespace longreach::experiments {
 
@@ -63,17 +63,16 @@ absl::Status UnknownTask(std::string_view field, std::string_view kind, std::str
   std::string meant;
   if (const std::string_view other = KindOfTask(task); !other.empty()) {
     meant = fmt::format("it is one of 'experiment: {}'; ", other);
-  } else if (const std::string closest = ClosestWord(task, known); !closest.empty()) {
-    meant = fmt::format("did you mean '{}'? ", closest);
+  } else if (meant = MeantName("task", task, known); !meant.empty()) {
+    meant += ' ';
   }
   return absl::InvalidArgumentError(fmt::format("{}: the kind '{}' has no task '{}'\n  {}{}", field, kind, task, meant, advice));
 }
 
 absl::Status UnknownWord(std::string_view field, std::string_view what, std::string_view value,
                          const std::vector<std::string>& known, std::string_view advice) {
-  const std::string closest = ClosestWord(value, known);
-  return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}{}", field, what, value,
-                                                closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest), advice));
+  const std::string meant = MeantName(what, value, known);
+  return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}{}{}", field, what, value, meant, meant.empty() ? "" : " ", advice));
 }
 
 }  // namespace longreach::experiments

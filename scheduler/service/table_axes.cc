@@ -11,6 +11,7 @@
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/encoding_name.h"
+#include "proto/types/meant_name.h"
 #include "proto/types/words.h"
 
 namespace longreach::service {
@@ -129,12 +130,11 @@ v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key) {
 
 absl::Status RefuseWord(std::string_view field, std::string_view what, std::string_view value, const std::vector<std::string>& known) {
   // Between numbers, and their ranges, nothing is near enough to be meant.
-  const std::string closest = ParseDouble(value) || value.find("..") != std::string_view::npos ? std::string() : std::string(ClosestWord(value, known));
+  const std::string meant = ParseDouble(value) || value.find("..") != std::string_view::npos ? std::string() : MeantName(what, value, known);
   // Of thousands of seeds or steps the first say what they look like.
   constexpr size_t kNamed = 40;
   const std::vector<std::string> named(known.begin(), known.begin() + static_cast<ptrdiff_t>(std::min(known.size(), kNamed)));
-  return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}known are {}{}", field, what, value,
-                                                closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest), Join(named, ", "),
+  return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}{}known are {}{}", field, what, value, meant, meant.empty() ? "" : " ", Join(named, ", "),
                                                 known.size() > kNamed ? fmt::format(", and {} more", known.size() - kNamed) : ""));
 }
 

@@ -219,6 +219,9 @@ TEST(OverrideTest, KnowsEncodingsAndTasksAsPapersWriteThem) {
   EXPECT_THAT(OverrideRefusal({"encoding=kerple_randomized"}), HasSubstr("did you mean 'log_kerple:randomized'?"));
   EXPECT_THAT(OverrideRefusal({"encoding=transformer_xl"}), HasSubstr("did you mean 'relative'?"));
   EXPECT_THAT(OverrideRefusal({"encoding=none_randomized"}), HasSubstr("'longreach list encodings' shows all of them"));
+  EXPECT_THAT(OverrideRefusal({"encoding=nopos"}), HasSubstr("did you mean 'none'? 'longreach list encodings' shows all of them\n"));
+  EXPECT_THAT(OverrideRefusal({"encoding=absolute"}), HasSubstr("did you mean 'learned' or 'sin_cos'?"));
+  EXPECT_THAT(OverrideRefusal({"task=mod_arith"}), HasSubstr("did you mean 'modular_arithmetic' or 'modular_arithmetic_brackets'? 'longreach list tasks' shows all of them\n"));
   EXPECT_EQ(OverrideRefusal({"encoding=..."}), "error: --set encoding: unknown encoding '...'\n  'longreach list encodings' shows all of them\n");
 }
 

@@ -16,6 +16,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/encoding_name.h"
 #include "proto/catalog/packs.h"
+#include "proto/types/meant_name.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::agent {
@@ -27,10 +28,10 @@ template <typename Entries>
 absl::Status Unknown(std::string_view kind, std::string_view value, const Entries& entries) {
   std::vector<std::string> known;
   for (const auto& entry : entries) known.emplace_back(entry.name);
-  const std::string closest = ClosestWord(value, known);
+  const std::string meant = MeantName(kind, value, known);
   return absl::InvalidArgumentError(
       fmt::format("--{}: unknown {} '{}'\n  {}", kind, kind, value,
-                  closest.empty() ? "known: " + Join(known, ", ") : fmt::format("did you mean '{}'?", closest)));
+                  meant.empty() ? "known: " + Join(known, ", ") : meant));
 }
 
 // "1..40", "5,10,20..30", ascending, of an option's value.

@@ -41,6 +41,9 @@ TEST(AlgorithmicTest, NamesFieldValueAndSuggestionOfATypo) {
   v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_axes()->set_task(0, "even_pair");
   EXPECT_EQ(Refusal(sweep), "axes.task: the kind 'algorithmic' has no task 'even_pair'\n  did you mean 'even_pairs'? 'longreach list tasks' shows all of them");
+  EXPECT_EQ(Refusal(WithEncoding("t5-bias")), "axes.encoding: unknown encoding 't5-bias'\n  did you mean 't5'? 'longreach list encodings' shows all of them") << "as papers have it";
+  sweep.mutable_axes()->set_task(0, "square_root");
+  EXPECT_EQ(Refusal(sweep), "axes.task: the kind 'algorithmic' has no task 'square_root'\n  did you mean 'compute_sqrt'? 'longreach list tasks' shows all of them");
 }
 
 TEST(AlgorithmicTest, RefusesRandomizedWhereItIsNotAdmitted) {

@@ -281,6 +281,7 @@ TEST_F(QueryMeasurementsTest, UnknownWordsNumbersAndTokensAreRefused) {
     EXPECT_EQ(Refused(request).code(), absl::StatusCode::kInvalidArgument) << token;
   }
   EXPECT_THAT(std::string(Refused(Only({"task=even_pears"})).message()), HasSubstr("only: unknown task 'even_pears'\n  did you mean 'even_pairs'?"));
+  EXPECT_THAT(std::string(Refused(Only({"encoding=rotary"})).message()), HasSubstr("only: unknown encoding 'rotary'\n  did you mean 'rope'? known are "));
   EXPECT_THAT(std::string(Refused(Only({"tsk=even_pairs"})).message()), HasSubstr("only: unknown axis 'tsk'"));
   EXPECT_THAT(std::string(Refused(Only({"seed=0", "seed=1"})).message()), HasSubstr("only: 'seed' is there twice"));
   EXPECT_EQ(Refused(Only({"seed"})).code(), absl::StatusCode::kInvalidArgument);
