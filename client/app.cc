@@ -147,10 +147,10 @@ absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string
     const auto child = std::find_if(children.begin(), children.end(),
                                     [&word](const CLI::App* one) { return one->get_name() == word; });
     if (child == children.end()) {
-      const std::string meant = app == &root ? CommandMeant(root, word) : "";
-      return UsageError(
-          fmt::format("unknown command '{} {}'", PathOf(*app), Printable(word)),
-          JoinHints(meant.empty() ? DidYouMean(word, CommandNames(*app)) : meant, fmt::format("'{} --help' shows all of them", PathOf(*app))));
+      std::string meant = app == &root ? CommandMeant(root, word) : "";
+      if (meant.empty()) meant = DidYouMean(word, CommandNames(*app));
+      if (meant.empty() && app != &root) meant = CommandAbove(root, word);
+      return UsageError(fmt::format("unknown command '{} {}'", PathOf(*app), Printable(word)), JoinHints(meant, fmt::format("'{} --help' shows all of them", PathOf(*app))));
     }
     app = *child;
   }

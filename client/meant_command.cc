@@ -56,4 +56,9 @@ std::string CommandMeant(const CLI::App& root, std::string_view word) {
   return below.empty() ? "" : fmt::format("did you mean {}?", Join(below, " or "));
 }
 
+std::string CommandAbove(const CLI::App& root, std::string_view word) {
+  const std::vector<const CLI::App*> found = root.get_subcommands([word](const CLI::App* one) { return one->get_name() == word && !one->get_group().empty(); });
+  return found.empty() ? "" : fmt::format("did you mean 'longreach {}'?", word);
+}
+
 }  // namespace longreach::client

@@ -21,4 +21,7 @@ std::span<const ForeignWord> ForeignWords();
 // part of a hint, or "".
 std::string CommandMeant(const CLI::App& root, std::string_view word);
 
+// The same of a `word` that is none below one of them, as of 'list': it is a command of `root` itself ("sweeps").
+std::string CommandAbove(const CLI::App& root, std::string_view word);
+
 }  // namespace longreach::client

@@ -40,6 +40,14 @@ TEST(MeantCommandTest, ACommandBelowAnotherIsNamedWithThatOne) {
       << "and not 'export', which is nearer by its letters";
 }
 
+TEST(MeantCommandTest, ACommandOfItsOwnIsNoneOfAnother) {
+  for (const char* word : {"jobs", "sweeps", "workers"}) {
+    EXPECT_THAT(RunCommandLine({"list", word}).err, HasSubstr(std::string("did you mean 'longreach ") + word + "'? 'longreach list --help' shows all of them\n")) << word;
+  }
+  EXPECT_THAT(RunCommandLine({"list", "task"}).err, HasSubstr("did you mean 'tasks'?"));
+  EXPECT_EQ(RunCommandLine({"list", "nothing"}).err, "error: unknown command 'longreach list nothing'\n  'longreach list --help' shows all of them\n");
+}
+
 // An answer would send its reader to what is not there, and a word that has become a command needs none.
 TEST(MeantCommandTest, EachAnswerNamesCommandsThatThereAre) {
   const std::unique_ptr<AppTree> tree = BuildApp();
