@@ -24,12 +24,12 @@ namespace {
 // As the trainer names its own; what was fetched for it has other names, and what it is just writing ends otherwise.
 bool IsCheckpoint(const std::filesystem::path& file) { return file.filename().string().starts_with("checkpoint-") && file.extension() == ".safetensors"; }
 
-// How far its pack was, by its name: updates, then what was tested ("checkpoint-2000-14-s30"). An attempt only ever gets further. Times of files say less: one that was
+// How far its pack was, by its name: updates, then what was tested ("checkpoint-2000-14-s30"; on the way "checkpoint-500-t2"). An attempt only ever gets further. Times of files say less: one that was
 // handed in has a new one, since the cache has a name of the same file, and clocks are set back.
 std::vector<int64_t> PointOf(const std::filesystem::path& file) {
   std::vector<int64_t> point;
   for (std::string_view number : Split(file.stem().string(), '-')) {
-    if (number.starts_with('s')) number.remove_prefix(1);
+    if (number.starts_with('s') || number.starts_with('t')) number.remove_prefix(1);
     point.push_back(ParseInteger(number).value_or(0));
   }
   return point;

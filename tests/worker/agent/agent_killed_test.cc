@@ -67,7 +67,7 @@ TEST_F(AgentKilledTest, HandsInTheFurthestCheckpointWhateverTheTimesOfTheFilesAr
     int step = 0;
   };
   uint64_t attempt = 7;
-  for (const Case& one : {Case{"9", "10", 10}, Case{"10-9", "10-11", 10}, Case{"10", "10-1", 10}, Case{"10-3-2", "10-3-2-s1", 10}, Case{"10-3-s9", "10-3-s20", 10}}) {
+  for (const Case& one : {Case{"9", "10", 10}, Case{"10-9", "10-11", 10}, Case{"10", "10-1", 10}, Case{"10-3-2", "10-3-2-s1", 10}, Case{"10-3-s9", "10-3-s20", 10}, Case{"10-t9", "10-t10", 10}, Case{"10-t3", "11", 11}}) {
     const std::filesystem::path folder = folder_.path() / "worker" / "attempts" / std::to_string(attempt);
     const std::string further = CheckpointOf(one.step, JobId(1), one.further);
     LeaveFile(folder / ("checkpoint-" + one.older + ".safetensors"), CheckpointOf(one.step - 1, JobId(1), one.older));
