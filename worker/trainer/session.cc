@@ -29,7 +29,7 @@ namespace {
 // Between two tries to write what cannot be left out.
 constexpr std::chrono::milliseconds kPauseOnFullDisk{500};
 
-double Seconds(std::chrono::steady_clock::duration duration) {
+double SecondsOf(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
@@ -452,7 +452,7 @@ void Session::Report(Progress::Phase phase, std::vector<LossPoint> points, bool 
 }
 
 void Session::CheckpointIfDue() {
-  const double age = Seconds(Clock::now() - last_checkpoint_);
+  const double age = SecondsOf(Clock::now() - last_checkpoint_);
   if (request_.checkpoint_every_s == 0 || age < request_.checkpoint_every_s) return;
   last_checkpoint_ = Clock::now();
   const absl::Status written = Checkpoint();

@@ -22,7 +22,7 @@ namespace longreach::trainer {
 namespace {
 
 constexpr int64_t kMaxTokenizer = 64 << 20;
-constexpr const char* kTokenizer = "tokenizer.model";
+constexpr const char* kTokenizerFile = "tokenizer.model";
 
 // A folder that is being written, and what it will be called. Without Finish() nothing of it stays.
 class NewFolder {
@@ -143,12 +143,12 @@ absl::StatusOr<ExportedModel> Export(const ExportRequest& request) {
   RETURN_IF_ERROR(WriteLlama(folder.path(), model));
   ExportedModel exported{.step = member.step, .scales = model.head_factors.defined() ? factors.numel() : 0, .nope = model.config.nope,
                          .files = {"config.json", "model.safetensors"}};
-  const std::filesystem::path tokenizer = DataSetPlace(pack, pack.settings.model.folder) / kTokenizer;
+  const std::filesystem::path tokenizer = DataSetPlace(pack, pack.settings.model.folder) / kTokenizerFile;
   std::error_code error;
   if (published && std::filesystem::exists(tokenizer, error)) {
     ASSIGN_OR_RETURN(const std::string bytes, data::ReadFile(tokenizer, kMaxTokenizer));
-    RETURN_IF_ERROR(data::WriteFile(folder.path() / kTokenizer, bytes));
-    exported.files.emplace_back(kTokenizer);
+    RETURN_IF_ERROR(data::WriteFile(folder.path() / kTokenizerFile, bytes));
+    exported.files.emplace_back(kTokenizerFile);
   }
   RETURN_IF_ERROR(folder.Finish());
   return exported;

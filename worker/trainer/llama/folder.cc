@@ -248,7 +248,7 @@ absl::StatusOr<Tensor> HeadFactorsOf(const std::filesystem::path& folder, const 
 }
 
 // A matrix that has to be turned is made when it is asked for, and goes when it was taken: all of them would be the model once more.
-TensorBytes BytesOf(const Tensor& tensor) {
+TensorBytes StoredBytesOf(const Tensor& tensor) {
   return {tensor.nbytes(), [tensor](const TakeBytes& take) {
             const Tensor stored = tensor.cpu().contiguous();
             return take({static_cast<const char*>(stored.const_data_ptr()), stored.nbytes()});
@@ -328,7 +328,7 @@ absl::Status WriteLlama(const std::filesystem::path& folder, const LlamaModel& m
   const ParameterSet set = ViewParameters(decoder.layout(), model.parameters);
   std::vector<SafetensorsPart> parts;
   const auto add = [&](const std::string& name, const std::string& type, const Tensor& tensor) {
-    parts.push_back({.name = name, .dtype = type, .shape = tensor.sizes().vec(), .bytes = BytesOf(tensor)});
+    parts.push_back({.name = name, .dtype = type, .shape = tensor.sizes().vec(), .bytes = StoredBytesOf(tensor)});
   };
   for (size_t i = 0; i < set.size(); ++i) {
     const StoredName stored = StoredNameOf(decoder.layout().parameters()[i]);

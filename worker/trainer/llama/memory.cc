@@ -15,12 +15,12 @@ namespace {
 
 constexpr double kFloat = 4;
 // Tokens of a group of sequences that are trained together, and gradients that are there at a time: as the engine cuts batches.
-constexpr double kTokensPerGroup = 1024;
-constexpr double kMostUnits = 8;
+constexpr double kGroupTokens = 1024;
+constexpr double kMostGradients = 8;
 // Tokens that a GPU tests at a time, of all members and of one: as engine and tests cut batches.
 constexpr double kGpuTestTokens = 1 << 19, kTestTokens = 1 << 16;
 // Logits of a member's test that are there at a time.
-constexpr double kLogitsAtATime = kLlamaLogitsAtATime;
+constexpr double kTestLogits = kLlamaLogitsAtATime;
 // What UpdatesInOperations has of a parameter while it computes it.
 constexpr double kFloatsOfAnUpdate = 9;
 
@@ -49,13 +49,13 @@ double TrainingFloats(const PackSettings::Model& model) {
 // Without one a block leaves only its outputs.
 double TestFloats(const PackSettings::Model& model, double length) {
   const auto [width, keys, mlp, layers, vocabulary] = SizesOf(model);
-  return length * (4 * width + 2 * keys) + 2 * std::min(length * vocabulary, kLogitsAtATime);
+  return length * (4 * width + 2 * keys) + 2 * std::min(length * vocabulary, kTestLogits);
 }
 
 // Of windows that threads have each for itself, or of a long one that all have together, with parts of its logits.
 double WindowFloats(const PackSettings::Model& model, double length, double windows, double threads) {
   if (length < kSharedLength) return windows * TestFloats(model, length);
-  return TestFloats(model, length) + (threads - 1) * std::min(length * model.vocabulary, kLogitsAtATime);
+  return TestFloats(model, length) + (threads - 1) * std::min(length * model.vocabulary, kTestLogits);
 }
 
 // Logits of attention that a GPU has at a time, and what the softmax makes of them.
@@ -69,7 +69,7 @@ double GpuWindowFloats(const PackSettings& settings, int members, int length) {
   const double most = std::max(1.0, std::floor(std::min(kGpuTestTokens / members, kTestTokens) / length)), wanted = settings.evaluation.examples;
   const double windows = wanted > 0 ? std::min(most, wanted) : most;
   const double outputs = settings.evaluation.stride > 0 ? settings.evaluation.stride : length;
-  return members * windows * length * (4 * width + 2 * keys) + 2 * members * std::min(windows * outputs * vocabulary, kLogitsAtATime) +
+  return members * windows * length * (4 * width + 2 * keys) + 2 * members * std::min(windows * outputs * vocabulary, kTestLogits) +
          GpuAttentionFloats(settings.model, length, members * windows);
 }
 
@@ -89,7 +89,7 @@ class Most {
     const bool all = settings.training.steps > 0 && settings.training.trainable == PackSettings::Training::Trainable::kAll;
     double copies = members;
     if (all && where == MemoryOf::kBesideGpu) copies = 3 * members;  // Gradients are the GPU's alone.
-    else if (all) copies = 4 * members + (where == MemoryOf::kGpu ? 0 : kMostUnits - 1);
+    else if (all) copies = 4 * members + (where == MemoryOf::kGpu ? 0 : kMostGradients - 1);
     fixed_ = parameters * copies;
     if (all && where == MemoryOf::kGpu) fixed_ += kFloatsOfAnUpdate * std::min<double>(kUpdatedAtATime, parameters * members);
     found_ = {.model_bytes = kFloat * fixed_, .bytes = kFloat * fixed_, .field = "model.layers", .length = settings.model.layers};
@@ -110,7 +110,7 @@ void AddTraining(const PackSettings& settings, int members, int threads, MemoryO
   if (settings.training.steps == 0) return;
   const double batch = settings.training.batch_size;
   for (const int length : settings.training.lengths) {
-    double tokens = std::min<double>(threads, batch) * std::max<double>(length, kTokensPerGroup);
+    double tokens = std::min<double>(threads, batch) * std::max<double>(length, kGroupTokens);
     if (where == MemoryOf::kGpu) tokens = members * std::min(static_cast<double>(SequencesAtATime(settings, members, length)), batch) * length;
     most.Add("training.lengths", length, tokens * TrainingFloats(settings.model));
   }
