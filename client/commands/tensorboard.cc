@@ -142,22 +142,26 @@ class TensorBoard final : public Command {
     question.set_metric(std::string(metric));
     for (const std::string& one : only_) question.add_only(one);
     v1::Job job;
-    std::vector<Scalar> scalars;
+    std::optional<EventFile> file;
+    std::vector<Scalar> by_step;  // They come by the slices' names: step=1000 before step=200.
     const auto finish = [&]() -> absl::Status {
-      if (scalars.empty()) return absl::OkStatus();
-      // TensorBoard takes a smaller step than the one before for a new begin, and forgets what it had of that tag. Values come by the slices' names.
-      std::ranges::stable_sort(scalars, {}, [](const Scalar& one) { return one.place.step; });
-      EventFile file(static_cast<double>(time_s_));
-      for (const Scalar& one : scalars) file.Add(one.place.tag, one.place.step, one.value);
-      scalars.clear();
-      return WriteFile(job, metric.empty() ? "values" : metric, file.bytes());
+      if (!file.has_value()) return absl::OkStatus();
+      // TensorBoard takes a smaller step than the one before for a new begin, and forgets what it had of that tag.
+      std::ranges::stable_sort(by_step, {}, [](const Scalar& one) { return one.place.step; });
+      for (const Scalar& one : std::exchange(by_step, {})) file->Add(one.place.tag, one.place.step, one.value);
+      const absl::Status written = WriteFile(job, metric.empty() ? "values" : metric, file->bytes());
+      file.reset();
+      return written;
     };
     const absl::Status read = ForEachMeasurementPage(connection, std::move(question), [&](const v1::ListMeasurementsResponse& page) -> absl::StatusOr<bool> {
       for (const v1::JobMeasurements& of_job : page.jobs()) {
         if (of_job.job().id() != job.id()) RETURN_IF_ERROR(finish());
         job = of_job.job();
         for (const v1::Measurement& one : of_job.measurements()) {
-          scalars.push_back({.place = PlaceOfValue(job, one), .value = one.value()});
+          const TagAtStep place = PlaceOfValue(job, one);
+          if (!file.has_value()) file.emplace(static_cast<double>(time_s_));
+          if (StepOf(one.slice()).has_value()) by_step.push_back({.place = place, .value = one.value()});
+          else file->Add(place.tag, place.step, one.value());
           ++values_;
         }
       }

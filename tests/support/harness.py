@@ -194,7 +194,8 @@ class Scheduler(Process):
 
     @functools.cached_property
     def channel(self):
-        return grpc.insecure_channel(self.address, options=[("grpc.enable_http_proxy", 0)])
+        # A connection of its own: the one that it would share may be to a scheduler that was killed at this address, and breaks at the first call.
+        return grpc.insecure_channel(self.address, options=[("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1)])
 
     def api(self):
         """The client API, as Python's gRPC sees it."""

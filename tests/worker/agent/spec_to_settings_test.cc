@@ -140,7 +140,7 @@ TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
   EXPECT_EQ(v1::Model::descriptor()->field_count(), 27);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 8);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 14);
-  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 18);
+  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 20);
 }
 
 TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {
