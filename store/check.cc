@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -102,39 +101,14 @@ class CacheOfCheck {
   int64_t before_;
 };
 
-// `named` is in the order of the rows.
-absl::Status ReadParts(sql::Connection& db, std::vector<NamedFile>& named) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT f.sha256, f.bytes, f.job, j.id, f.kind, f.step, f.attempt, f.member FROM artifacts AS f CROSS JOIN jobs AS j ON j.num = f.job "
-                                            "WHERE f.kind IN ('checkpoint', 'weights') ORDER BY f.sha256, f.bytes, f.job, f.kind, f.step, f.attempt"));
-  auto file = named.begin();
-  while (rows.Next()) {
-    const auto sha256 = rows.Get<std::string>(0);
-    const auto bytes = rows.Get<int64_t>(1);
-    file = std::find_if(file, named.end(), [&](const NamedFile& one) { return one.sha256 == sha256 && one.bytes == bytes; });
-    if (file == named.end()) return absl::InternalError(fmt::format("the file {} is named and is not", sha256));
-    file->parts.push_back({.job = rows.Get<int64_t>(2),
-                           .id = rows.Get<std::string>(3),
-                           .kind = ParseArtifactKind(rows.Get<std::string_view>(4)).value_or(ArtifactKind::kCheckpoint),
-                           .step = rows.Get<int>(5),
-                           .attempt = rows.Get<int64_t>(6),
-                           .member = rows.Get<int>(7)});
-  }
-  return rows.status();
-}
-
 absl::Status ReadExpected(sql::Connection& db, ExpectedFiles& expected) {
   ASSIGN_OR_RETURN(sql::Rows rows,
                    db.Query("SELECT sha256, bytes, min(kind), count(*) FROM artifacts GROUP BY sha256, bytes ORDER BY sha256, bytes"));
   while (rows.Next()) {
-    NamedFile file{.sha256 = rows.Get<std::string>(0), .bytes = rows.Get<int64_t>(1)};
-    file.what = fmt::format("{} {} of {} jobs", rows.Get<std::string>(2), file.sha256.substr(0, 8), rows.Get<int64_t>(3));
-    expected.known.insert(file.sha256);
-    expected.named.push_back(std::move(file));
+    expected.named.push_back({.sha256 = rows.Get<std::string>(0), .bytes = rows.Get<int64_t>(1), .kind = ParseArtifactKind(rows.Get<std::string_view>(2)), .rows = rows.Get<int64_t>(3)});
   }
   RETURN_IF_ERROR(rows.status());
-  if (expected.with_parts) RETURN_IF_ERROR(ReadParts(db, expected.named));
-  ASSIGN_OR_RETURN(const std::vector<std::string> unused, db.All<std::string>("SELECT sha256 FROM unused_files ORDER BY sha256"));
-  expected.known.insert(unused.begin(), unused.end());
+  ASSIGN_OR_RETURN(expected.unused, db.All<std::string>("SELECT sha256 FROM unused_files ORDER BY sha256"));
   return absl::OkStatus();
 }
 
@@ -168,11 +142,11 @@ std::string WhyNotOf(const PackFile& file, const NamedPart& part) {
   return whose == part.id ? "" : fmt::format("its member {} is of job {}", part.member, whose.substr(0, 8));
 }
 
-void FindUnnamed(const ArtifactFiles& files, std::set<std::string> known, std::vector<UnnamedFile>& unnamed) {
-  const std::vector<std::string> marked = files.Unsettled();
-  known.insert(marked.begin(), marked.end());
+void FindUnnamed(const ArtifactFiles& files, const ExpectedFiles& expected, std::vector<UnnamedFile>& unnamed) {
+  std::vector<std::string> marked = files.Unsettled();
+  std::ranges::sort(marked);
   for (std::string& hash : files.List()) {
-    if (known.contains(hash)) continue;
+    if (std::ranges::binary_search(expected.named, hash, {}, &NamedFile::sha256) || std::ranges::binary_search(expected.unused, hash) || std::ranges::binary_search(marked, hash)) continue;
     std::error_code error;
     const auto bytes = std::filesystem::file_size(files.PathOf(hash), error);
     if (!error) unnamed.push_back({.sha256 = std::move(hash), .bytes = static_cast<int64_t>(bytes)});
@@ -202,11 +176,30 @@ std::string CheckReport::Told(const std::string& violation) const {
   return found == times.end() ? violation : fmt::format("{} ({} times)", violation, found->second);
 }
 
-void CheckParts(const ArtifactFiles& files, const NamedFile& file, CheckReport& report) {
-  if (file.parts.empty()) return;
+std::string NamedFile::What() const { return fmt::format("{} {} of {} jobs", kind ? Word(*kind) : "file", sha256.substr(0, 8), rows); }
+
+absl::StatusOr<std::vector<NamedPart>> PartsOf(sql::Connection& db, const NamedFile& file) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT f.job, j.id, f.kind, f.step, f.attempt, f.member FROM artifacts AS f CROSS JOIN jobs AS j ON j.num = f.job "
+                                            "WHERE f.sha256 = ? AND f.bytes = ? AND f.kind IN ('checkpoint', 'weights') ORDER BY f.job, f.kind, f.step, f.attempt",
+                                            file.sha256, file.bytes));
+  std::vector<NamedPart> parts;
+  while (rows.Next()) {
+    parts.push_back({.job = rows.Get<int64_t>(0),
+                     .id = rows.Get<std::string>(1),
+                     .kind = ParseArtifactKind(rows.Get<std::string_view>(2)).value_or(ArtifactKind::kCheckpoint),
+                     .step = rows.Get<int>(3),
+                     .attempt = rows.Get<int64_t>(4),
+                     .member = rows.Get<int>(5)});
+  }
+  RETURN_IF_ERROR(rows.status());
+  return parts;
+}
+
+void CheckParts(const ArtifactFiles& files, const NamedFile& file, const std::vector<NamedPart>& parts, CheckReport& report) {
+  if (parts.empty()) return;
   const std::optional<PackFile> pack = ReadPackFile(files.PathOf(file.sha256));
   if (!pack) return;
-  for (const NamedPart& part : file.parts) {
+  for (const NamedPart& part : parts) {
     const std::string why = WhyNotOf(*pack, part);
     if (why.empty()) continue;
     report.Add(fmt::format("{} {} of job {}: {}", Word(part.kind), file.sha256.substr(0, 8), part.id.substr(0, 8), why), Concern::kParts);
@@ -251,27 +244,29 @@ absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expect
   return report;
 }
 
-absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool read_artifacts, const std::stop_token& stop, CheckReport& report) {
+absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, const AskParts& parts_of, const std::stop_token& stop, CheckReport& report) {
+  const bool read = static_cast<bool>(parts_of);
+  if (read) FindUnnamed(files, expected, report.unnamed);  // While all names are there.
   for (NamedFile& file : expected.named) {
-    const Fault fault = FaultOf(files, file, read_artifacts, stop);
+    const Fault fault = FaultOf(files, file, read, stop);
     if (stop.stop_requested()) return sql::Stopped();
-    if (fault.why.empty()) {
-      if (read_artifacts) CheckParts(files, file, report);
-      continue;
-    }
-    report.Add(fmt::format("{}: {}", file.what, fault.why), Concern::kArtifacts);
     // A repair gives the rows of one that is whole its size, and their parts with it.
-    if (read_artifacts && fault.of_size && files.Verify(file.sha256, stop).ok()) CheckParts(files, file, report);
+    if (read && (fault.why.empty() || (fault.of_size && files.Verify(file.sha256, stop).ok()))) {
+      ASSIGN_OR_RETURN(const std::vector<NamedPart> parts, parts_of(file));
+      CheckParts(files, file, parts, report);
+    }
+    if (fault.why.empty()) continue;
+    report.Add(fmt::format("{}: {}", file.What(), fault.why), Concern::kArtifacts);
     if (fault.is_lost) report.lost.push_back(std::move(file));
   }
-  if (read_artifacts) FindUnnamed(files, std::move(expected.known), report.unnamed);
   return absl::OkStatus();
 }
 
 absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop, const CheckMore& more) {
-  ExpectedFiles expected{.with_parts = read_artifacts};
+  ExpectedFiles expected;
   ASSIGN_OR_RETURN(CheckReport report, CheckRows(db, expected, stop, more));
-  RETURN_IF_ERROR(CheckFiles(files, std::move(expected), read_artifacts, stop, report));
+  const AskParts parts_of = [&db](const NamedFile& file) { return PartsOf(db, file); };
+  RETURN_IF_ERROR(CheckFiles(files, std::move(expected), read_artifacts ? parts_of : AskParts(), stop, report));
   return report;
 }
 

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -56,9 +55,15 @@ struct NamedPart {
 struct NamedFile {
   std::string sha256{};
   int64_t bytes = 0;
-  std::string what{};  // For people: "checkpoint 1f3a92c0 of 9 jobs".
-  std::vector<NamedPart> parts{};  // Where they are wanted (ExpectedFiles).
+  std::optional<ArtifactKind> kind{};  // Of those that its rows have, the first by its word; nothing: none that is known.
+  int64_t rows = 0;
+  // For people: "checkpoint 1f3a92c0 of 9 jobs".
+  std::string What() const;
 };
+// What the rows of a file that has a member axis say of its parts; none: it has no such rows. Reads an index, and no more rows than these and others of this hash.
+absl::StatusOr<std::vector<NamedPart>> PartsOf(sql::Connection& db, const NamedFile& file);
+// Asks that of a store, for one file at a time: parts are as many as jobs, and files that are read may take hours, for which no snapshot is to stay open.
+using AskParts = std::function<absl::StatusOr<std::vector<NamedPart>>(const NamedFile& file)>;
 // A row that is not what its file says.
 struct MisplacedPart {
   std::string sha256{};
@@ -98,17 +103,17 @@ inline constexpr int kMaxViolations = 20;
 inline constexpr int64_t kMostFaults = 100'000;
 // What CheckRows() finds out of the files that there should be.
 struct ExpectedFiles {
-  bool with_parts = false;  // Asks for them: they are many, and only files that are read are compared with them.
-  std::vector<NamedFile> named{};
-  std::set<std::string> known{};  // Hashes of these, and of those that are to be removed.
+  std::vector<NamedFile> named{};     // Ascending by hash. There may be one for each job, so that what is kept of one is little.
+  std::vector<std::string> unused{};  // Hashes of those that are to be removed, ascending.
 };
 // What of the rows this library cannot know, as it knows no experiments: adds that to the report. Its queries are those that a stop ends. Empty: it is not looked at.
 using CheckMore = std::function<absl::Status(sql::Connection&, CheckReport&)>;
 // The two halves of Check(): files may take hours, and a snapshot that is open for so long has the store's log grow.
 absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop = {}, const CheckMore& more = {});
-absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool read_artifacts, const std::stop_token& stop, CheckReport& report);
-// Adds what a file says of its parts otherwise than the rows that name it. Reads no more than its header: of one that is not whole it means nothing. Its name is a hash.
-void CheckParts(const ArtifactFiles& files, const NamedFile& file, CheckReport& report);
+// `parts_of` is asked of each file that is read; empty: none is.
+absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, const AskParts& parts_of, const std::stop_token& stop, CheckReport& report);
+// Adds what a file says of its parts otherwise than these rows that name it. Reads no more than its header: of one that is not whole it means nothing. Its name is a hash.
+void CheckParts(const ArtifactFiles& files, const NamedFile& file, const std::vector<NamedPart>& parts, CheckReport& report);
 // Runs the ledger checks of schema/check.sql and SQLite's own, and looks whether each artifact's file is there with its size, and with
 // `read_artifacts` whether it still has its hash, whether our trainer's say that they are of the jobs whose rows name them, and which files nobody knows. Changes nothing. While a scheduler writes, a file that
 // comes in between is among these: what two checks find is so.

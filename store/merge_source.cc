@@ -60,13 +60,13 @@ struct Misplaced {
   std::string first{};
   size_t rows = 0;
 
-  void Look(const ArtifactFiles& files, const NamedFile& file, const std::stop_token& stop) {
-    CheckReport parts;
-    CheckParts(files, file, parts);
+  void Look(const ArtifactFiles& files, const NamedFile& file, const std::vector<NamedPart>& parts, const std::stop_token& stop) {
+    CheckReport found;
+    CheckParts(files, file, parts, found);
     // A damaged one may say anything, and does not come.
-    if (parts.violations.empty() || !files.Verify(file.sha256, stop).ok()) return;
-    if (rows == 0) first = fmt::format("{} (the file '{}')", parts.Told(parts.violations.front()), files.PathOf(file.sha256).string());
-    rows += parts.violations.size();
+    if (found.violations.empty() || !files.Verify(file.sha256, stop).ok()) return;
+    if (rows == 0) first = fmt::format("{} (the file '{}')", found.Told(found.violations.front()), files.PathOf(file.sha256).string());
+    rows += found.violations.size();
   }
 
   // Here it would take the place of a checkpoint that can be gone on from, and `job` would say of another one's weights that they are this job's.
@@ -160,7 +160,7 @@ absl::Status MergeSource::Read(const std::stop_token& stop, const CheckMore& mor
   const std::string file = impl_->file.string();
   impl_->stopping.reset();  // The check stops its connection itself.
   // Results do not hang on files: which of these are whole CopyFiles() finds out.
-  ExpectedFiles expected{.with_parts = true};
+  ExpectedFiles expected;
   const absl::StatusOr<CheckReport> read = CheckRows(*impl_->db, expected, stop, more);
   if (absl::IsDataLoss(read.status())) return absl::DataLossError(fmt::format("'{}': nothing was merged: {}", file, std::string(read.status().message())));
   ASSIGN_OR_RETURN(const CheckReport report, read);
@@ -173,7 +173,9 @@ absl::Status MergeSource::Read(const std::stop_token& stop, const CheckMore& mor
   Misplaced misplaced;  // Before hours of copying.
   for (const NamedFile& named : expected.named) {
     if (stop.stop_requested()) return sql::Stopped();
-    if (IsSha256(named.sha256)) misplaced.Look(*impl_->files, named, stop);
+    if (!IsSha256(named.sha256)) continue;
+    ASSIGN_OR_RETURN(const std::vector<NamedPart> parts, PartsOf(*impl_->db, named));
+    misplaced.Look(*impl_->files, named, parts, stop);
   }
   RETURN_IF_ERROR(misplaced.Refusal(impl_->file));
   impl_->named = std::move(expected.named);
@@ -208,7 +210,8 @@ absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins
     done += static_cast<double>(file.bytes);
     tell_of(0);
     if (copied.ok()) {
-      misplaced.Look(files, file, impl_->stop);
+      ASSIGN_OR_RETURN(const std::vector<NamedPart> parts, PartsOf(*impl_->db, file));
+      misplaced.Look(files, file, parts, impl_->stop);
       if (pins.back().is_new() || files.IsUnsettled(hash)) impl_->files_of_merge.unsettled.insert(hash);
       continue;
     }

@@ -28,7 +28,7 @@ absl::Status ForgetLost(sql::Transaction& tx, const NamedFile& file, LinesOfAKin
   if (gone == 0) return absl::OkStatus();
   const std::string again = fmt::format(kOfCheckpoints, kPackOfCheckpoint);
   for (const int64_t job : begun) RETURN_IF_ERROR(tx.Run(again, job).status());
-  lines.Add(fmt::format("{} is forgotten, as its file is lost{}", file.what, begun.empty() ? "" : ": jobs go on from the checkpoint before, or begin anew"));
+  lines.Add(fmt::format("{} is forgotten, as its file is lost{}", file.What(), begun.empty() ? "" : ": jobs go on from the checkpoint before, or begin anew"));
   return absl::OkStatus();
 }
 
@@ -39,7 +39,7 @@ absl::StatusOr<bool> MendSize(sql::Transaction& tx, const NamedFile& file, const
   const auto size = std::filesystem::file_size(files.PathOf(file.sha256), error);
   if (error || static_cast<int64_t>(size) == file.bytes || !files.Verify(file.sha256).ok()) return false;
   ASSIGN_OR_RETURN(const int changed, tx.Run("UPDATE artifacts SET bytes = ? WHERE sha256 = ? AND bytes = ?", static_cast<int64_t>(size), file.sha256, file.bytes));
-  if (changed > 0) lines.Add(fmt::format("{} has {} bytes, as its file has, and not {}", file.what, size, file.bytes));
+  if (changed > 0) lines.Add(fmt::format("{} has {} bytes, as its file has, and not {}", file.What(), size, file.bytes));
   return true;
 }
 

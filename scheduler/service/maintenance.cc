@@ -21,14 +21,21 @@
 namespace longreach::service {
 namespace {
 
+store::AskParts PartsIn(store::Store& store) {
+  return [&store](const store::NamedFile& file) -> absl::StatusOr<std::vector<store::NamedPart>> {
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
+    return store::PartsOf(snapshot.db(), file);
+  };
+}
+
 absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artifacts, const std::stop_token& stop) {
   store::CheckReport report;
-  store::ExpectedFiles expected{.with_parts = read_artifacts};
+  store::ExpectedFiles expected;
   {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store.ReadToCheck());
     ASSIGN_OR_RETURN(report, store::CheckRows(snapshot.db(), expected, stop, CheckMembers));
   }
-  RETURN_IF_ERROR(store::CheckFiles(store.artifacts(), std::move(expected), read_artifacts, stop, report));
+  RETURN_IF_ERROR(store::CheckFiles(store.artifacts(), std::move(expected), read_artifacts ? PartsIn(store) : store::AskParts(), stop, report));
   return report;
 }
 

@@ -273,6 +273,43 @@ TEST_F(CheckTest, ARowThatNamesAnotherJobsPartOfAFileIsFoundWhenFilesAreRead) {
   }
 }
 
+// Files may be read for hours, in which the store goes on.
+TEST_F(CheckTest, WhatRowsSayOfAFilesPartsIsAskedWhenItIsRead) {
+  const NewJob job = MakeJob("reverse_string", "rope", false, 0.001, 0);
+  const std::vector<int64_t> jobs = test_.AddSweep("three", {job});
+  const int64_t attempt = test_.Start("w1", jobs, 60);
+  test_.AddFile(jobs[0], "checkpoint", 60, attempt, PackFileBytes("checkpoint", 60, {job.id}), 7);
+  ASSERT_THAT(test_.Violations(true), ElementsAre(HasSubstr("the file has 1 members and none with the number 7")));
+
+  ExpectedFiles expected;
+  ASSERT_OK_AND_ASSIGN(CheckReport report, CheckRows(test_.db(), expected));
+  ASSERT_OK(test_.db().Run("UPDATE artifacts SET member = 0 WHERE job = ?", jobs[0]));
+  std::vector<std::string> asked;
+  const AskParts parts_of = [&](const NamedFile& file) {
+    asked.push_back(file.What());
+    return PartsOf(test_.db(), file);
+  };
+  ASSERT_OK(CheckFiles(test_.store->artifacts(), std::move(expected), parts_of, {}, report));
+
+  EXPECT_THAT(report.violations, IsEmpty());
+  EXPECT_THAT(asked, ::testing::SizeIs(3)) << "each file once";
+  EXPECT_THAT(asked, Contains("weights " + Sha256Of("the weights").substr(0, 8) + " of 1 jobs"));
+}
+
+TEST_F(CheckTest, AFileThatRowsNameIsNobodysNeitherWhereItIsLostNorWhereItsKindIsNone) {
+  const ArtifactFiles& files = test_.store->artifacts();
+  WriteFile(files.PathOf(Sha256Of("the weights")), "the wEights");
+  WriteFile(files.PathOf(Sha256Of("the checkpoint")), "short");
+  ASSERT_OK(test_.db().Execute("PRAGMA ignore_check_constraints = ON; UPDATE artifacts SET kind = 'odd' WHERE kind = 'weights'; PRAGMA ignore_check_constraints = OFF"));
+
+  ASSERT_OK_AND_ASSIGN(const CheckReport report, Check(test_.db(), files, true));
+
+  EXPECT_THAT(report.violations, Contains(HasSubstr("file " + Sha256Of("the weights").substr(0, 8) + " of 1 jobs: ")));
+  EXPECT_THAT(report.violations, Contains(HasSubstr("checkpoint " + Sha256Of("the checkpoint").substr(0, 8) + " of 1 jobs: its file has 5 bytes instead of 14")));
+  EXPECT_EQ(report.lost.size(), 2u);
+  EXPECT_TRUE(report.unnamed.empty());
+}
+
 TEST_F(CheckTest, AFileThatNothingNamesIsNamedWhenFilesAreReadAndIsNoViolation) {
   ArtifactFiles& files = test_.store->artifacts();
   test_.PutFile("nobody's");
