@@ -133,6 +133,8 @@ struct MergeReport {
   std::vector<std::string> differences{};
   int weights_not_compared = 0;  // Jobs with the same values here and there whose weights are of other files, which could not be read or are of another trainer.
   int lacking = 0;  // Files that are missing or damaged over there, and were not here either.
+  // One line per row of ours that names another job's part of a file which both stores name and which is here now, or another file than it says.
+  std::vector<std::string> misplaced{};
   // Jobs that were leased here and have their result now; they are no members of their attempts any more. The caller ends
   // attempts that have no member left, and tells their workers.
   std::vector<DroppedJob> dropped{};
@@ -174,7 +176,8 @@ class MergeSource {
   // Copies the artifact files that `files` lacks and that are whole over there. Takes long; call it before Apply and not on the writer's thread. The pins keep
   // the files until rows name them; they are to be settled after the commit, or noted (NoteUnnamed) when nothing came of it, also when this
   // fails. DATA_LOSS: a file that is missing there and is here says that it is not of the job whose row over there names it.
-  absl::Status CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins, const TellMerge& tell = {});
+  // `ours` is asked what our rows say of each file that is here then: of one that was lacking nobody could tell before.
+  absl::Status CopyFiles(ArtifactFiles& files, const AskParts& ours, std::vector<Pin>& pins, const TellMerge& tell = {});
   // Takes over jobs, results, attempts (under new numbers), sweeps, workers, data sets and artifacts. A job that both have keeps the
   // result it has; one that is unfinished here and finished there gets that result; one that is unfinished in both goes on from the
   // later checkpoint, unless it runs. The same merge again adds nothing.

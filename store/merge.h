@@ -33,15 +33,13 @@ absl::StatusOr<std::string> DifferenceOfResults(sql::Connection& theirs, const J
 // Weights of one job that two runs have left. A pack's file has the weights of all of its jobs, so that two may be other files and have the same of this one.
 struct TwoFiles {
   std::string theirs{};  // Hashes.
-  int their_member = 0;
   std::string ours{};
-  int our_member = 0;
 };
 // Nothing: they are the same file's same part, or one of the two has none.
 absl::StatusOr<std::optional<TwoFiles>> OtherFilesOfWeights(sql::Connection& theirs, int64_t job, sql::Connection& ours, int64_t own);
 // By the ids of jobs whose results do not differ.
 absl::StatusOr<std::map<std::string, TwoFiles>> WeightsToCompare(sql::Connection& theirs, sql::Connection& ours);
-// Adds which of them say the same. `files` has what there is of both. Reads the files, as far as they are of these jobs.
+// Adds which of them say the same. `files` has what there is of both. Reads the files, as far as they are of these jobs by what they say themselves: a row may name another job's part.
 absl::Status CompareWeights(const std::map<std::string, TwoFiles>& pairs, const ArtifactFiles& files, const std::stop_token& stop, std::map<std::string, bool>& same);
 
 // The jobs with a result that were made of another run of `source` than the one which is here.

@@ -46,7 +46,7 @@ absl::StatusOr<std::optional<TwoFiles>> OtherFilesOfWeights(sql::Connection& the
   ASSIGN_OR_RETURN(const std::optional<ArtifactRow> there, ArtifactOfResult(theirs, job, kWeights));
   ASSIGN_OR_RETURN(const std::optional<ArtifactRow> here, ArtifactOfResult(ours, own, kWeights));
   if (!there || !here || (there->sha256 == here->sha256 && there->member == here->member)) return std::nullopt;
-  return TwoFiles{.theirs = there->sha256, .their_member = there->member, .ours = here->sha256, .our_member = here->member};
+  return TwoFiles{.theirs = there->sha256, .ours = here->sha256};
 }
 
 absl::StatusOr<std::map<std::string, TwoFiles>> WeightsToCompare(sql::Connection& theirs, sql::Connection& ours) {
@@ -68,7 +68,7 @@ absl::StatusOr<std::map<std::string, TwoFiles>> WeightsToCompare(sql::Connection
 absl::Status CompareWeights(const std::map<std::string, TwoFiles>& pairs, const ArtifactFiles& files, const std::stop_token& stop, std::map<std::string, bool>& same) {
   for (const auto& [job, two] : pairs) {
     if (!IsSha256(two.theirs) || !IsSha256(two.ours)) continue;
-    ASSIGN_OR_RETURN(const std::optional<bool> equal, HaveSamePart(files.PathOf(two.theirs), two.their_member, files.PathOf(two.ours), two.our_member, stop));
+    ASSIGN_OR_RETURN(const std::optional<bool> equal, HaveSamePart(files.PathOf(two.theirs), files.PathOf(two.ours), job, stop));
     if (equal) same.emplace(job, *equal);
   }
   return absl::OkStatus();

@@ -78,6 +78,18 @@ struct Misplaced {
   }
 };
 
+// Lines on rows of ours that are as they were found: the merge itself takes the place of some, as of a checkpoint.
+absl::StatusOr<std::vector<std::string>> StillMisplaced(const CheckReport& found, sql::Connection& ours) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < found.misplaced.size(); ++i) {
+    const auto& [sha256, part, _] = found.misplaced[i];
+    ASSIGN_OR_RETURN(const bool is_there, ours.One<bool>("SELECT EXISTS (SELECT 1 FROM artifacts WHERE job = ? AND kind = ? AND step = ? AND attempt = ? AND member = ? AND sha256 = ?)", part.job,
+                                                         Word(part.kind), part.step, part.attempt, part.member, sha256));
+    if (is_there) lines.push_back(found.violations[i]);
+  }
+  return lines;
+}
+
 }  // namespace
 
 struct MergeSource::Impl {
@@ -89,6 +101,7 @@ struct MergeSource::Impl {
   std::unique_ptr<sql::Connection> db;
   std::vector<NamedFile> named;   // By its rows, in the order of hashes.
   FilesOfMerge files_of_merge;    // What CopyFiles() has made of them.
+  CheckReport here;               // What it has found of our rows: lines, and the rows that they are of.
   std::map<std::string, TwoFiles> weights;  // That it is to compare.
   std::stop_token stop;
   std::unique_ptr<sql::StopQueries> stopping;
@@ -195,7 +208,7 @@ absl::Status MergeSource::Check(sql::Connection& ours) {
   return absl::OkStatus();
 }
 
-absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins, const TellMerge& tell) {
+absl::Status MergeSource::CopyFiles(ArtifactFiles& files, const AskParts& ours, std::vector<Pin>& pins, const TellMerge& tell) {
   ASSIGN_OR_RETURN(const double all, impl_->db->One<double>("SELECT total(bytes) FROM (SELECT DISTINCT sha256, bytes FROM artifacts)"));
   double done = 0;
   Misplaced misplaced;  // Also of files that are missing there and are here.
@@ -212,6 +225,9 @@ absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins
     if (copied.ok()) {
       ASSIGN_OR_RETURN(const std::vector<NamedPart> parts, PartsOf(*impl_->db, file));
       misplaced.Look(files, file, parts, impl_->stop);
+      // It is whole: it was read, here or on its way.
+      ASSIGN_OR_RETURN(const std::vector<NamedPart> own, ours(file));
+      CheckParts(files, file, own, impl_->here);
       if (pins.back().is_new() || files.IsUnsettled(hash)) impl_->files_of_merge.unsettled.insert(hash);
       continue;
     }
@@ -227,6 +243,7 @@ absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx, const TellM
   if (impl_->stop.stop_requested()) return sql::Stopped();
   ASSIGN_OR_RETURN(MergeReport report, MergeRows(*impl_->db, tx, impl_->files_of_merge, tell));
   report.lacking = static_cast<int>(impl_->files_of_merge.lacking.size());
+  ASSIGN_OR_RETURN(report.misplaced, StillMisplaced(impl_->here, tx));
   return report;
 }
 

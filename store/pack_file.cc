@@ -37,6 +37,10 @@ std::optional<OpenPack> OpenOfOurTrainer(const std::filesystem::path& path) {
   return OpenPack{.file = *std::move(file), .header = *std::move(header)};
 }
 
+PackFile Described(const SafetensorsHeader& header) {
+  return {.kind = header.Metadata("kind"), .step = ParseInteger(header.Metadata("step")), .jobs = Split(header.Metadata("jobs"), '\n')};
+}
+
 std::optional<MemberBytes> MemberBytesOf(const SafetensorsHeader& header, const SafetensorsEntry& tensor, int member) {
   if (tensor.shape.empty() || member < 0 || member >= tensor.shape.front()) return std::nullopt;
   const uint64_t bytes = (tensor.end - tensor.begin) / static_cast<uint64_t>(tensor.shape.front());
@@ -72,18 +76,19 @@ std::optional<int> PackFile::MemberOf(const std::string& job) const {
 std::optional<PackFile> ReadPackFile(const std::filesystem::path& file) {
   const std::optional<OpenPack> pack = OpenOfOurTrainer(file);
   if (!pack) return std::nullopt;
-  const SafetensorsHeader& header = pack->header;
-  return PackFile{.kind = header.Metadata("kind"), .step = ParseInteger(header.Metadata("step")), .jobs = Split(header.Metadata("jobs"), '\n')};
+  return Described(pack->header);
 }
 
-absl::StatusOr<std::optional<bool>> HaveSamePart(const std::filesystem::path& one, int one_member, const std::filesystem::path& other, int other_member, const std::stop_token& stop) {
+absl::StatusOr<std::optional<bool>> HaveSamePart(const std::filesystem::path& one, const std::filesystem::path& other, const std::string& job, const std::stop_token& stop) {
   const std::optional<OpenPack> here = OpenOfOurTrainer(one), there = OpenOfOurTrainer(other);
   if (!here || !there) return std::optional<bool>();
+  const std::optional<int> member = Described(here->header).MemberOf(job), other_member = Described(there->header).MemberOf(job);
+  if (!member || !other_member) return std::optional<bool>();
   if (here->header.entries.size() != there->header.entries.size()) return std::optional(false);
   for (const auto& [name, tensor] : here->header.entries) {
     const SafetensorsEntry* const same_name = there->header.Find(name);
     if (same_name == nullptr || !AreAlike(tensor, *same_name)) return std::optional(false);
-    const std::optional<MemberBytes> part = MemberBytesOf(here->header, tensor, one_member), other_part = MemberBytesOf(there->header, *same_name, other_member);
+    const std::optional<MemberBytes> part = MemberBytesOf(here->header, tensor, *member), other_part = MemberBytesOf(there->header, *same_name, *other_member);
     if (!part || !other_part) return std::optional<bool>();
     ASSIGN_OR_RETURN(const std::optional<bool> same, AreSame(*here, *part, *there, *other_part, stop));
     if (!same || !*same) return same;

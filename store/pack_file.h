@@ -25,8 +25,8 @@ struct PackFile {
 // Reads no more than the header. Nothing: the file is not of our trainer, so that it says nothing that is known here; another trainer may write what it likes.
 std::optional<PackFile> ReadPackFile(const std::filesystem::path& file);
 
-// Whether two such files have the same tensors, bit for bit, for a member each. Nothing: one of them is not there, cannot be read, is not of our trainer or has no such member. UNAVAILABLE: a stop was
-// requested.
-absl::StatusOr<std::optional<bool>> HaveSamePart(const std::filesystem::path& one, int one_member, const std::filesystem::path& other, int other_member, const std::stop_token& stop);
+// Whether two such files have the same tensors, bit for bit, for a job, wherever each says that it has it. Nothing: one of them is not there, cannot be read, is not of our trainer or has no such part.
+// UNAVAILABLE: a stop was requested.
+absl::StatusOr<std::optional<bool>> HaveSamePart(const std::filesystem::path& one, const std::filesystem::path& other, const std::string& job, const std::stop_token& stop);
 
 }  // namespace longreach::store

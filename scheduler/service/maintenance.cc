@@ -262,7 +262,7 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
     RETURN_IF_ERROR(source->Check(snapshot.db()));
   }
   std::vector<store::Pin> pins;  // Held until the rows that name the files are committed.
-  const absl::Status copied = source->CopyFiles(store.artifacts(), pins, tell);
+  const absl::Status copied = source->CopyFiles(store.artifacts(), PartsIn(store), pins, tell);
   absl::StatusOr<store::MergeReport> merged = copied.ok() ? MergeRows(*source, writer, engine, request.path(), by, tell) : absl::StatusOr<store::MergeReport>(copied);
   const absl::Status settled = SettleCopies(writer, pins, merged.ok());
   ASSIGN_OR_RETURN(store::MergeReport report, std::move(merged));
@@ -277,6 +277,12 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
   if (report.weights_not_compared > 0) {
     response.add_differences(fmt::format("{} with the same values here and there left other files of weights, which could not be compared: they are missing, damaged or of another trainer. Ours stay",
                                          report.weights_not_compared == 1 ? "1 job" : fmt::format("{} jobs", report.weights_not_compared)));
+  }
+  if (!report.misplaced.empty()) {
+    const size_t more = report.misplaced.size() - 1;
+    response.add_differences(fmt::format("here, {}{}: such a row of this store names another job's part of a file that both have, or another file than it says. It stays, and a worker refuses to begin "
+                                         "with that part; 'longreach store check --repair' of this store takes from the files where each job's part is",
+                                         report.misplaced.front(), more > 0 ? fmt::format(" (and {} more such rows)", more) : ""));
   }
   if (report.lacking > 0) {
     response.add_differences(fmt::format("{} of its files {} missing or damaged over there and not here either; a merge of a store that has {} brings {}", report.lacking,

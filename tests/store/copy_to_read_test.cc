@@ -242,7 +242,7 @@ TEST_F(CopyToReadTest, ItIsTakenOverIntoAStoreOfOnesOwn) {
     TestStore ours(own / "ours.db");
     ASSERT_OK_AND_ASSIGN(MergeSource source, MergeSource::Open(file_));
     std::vector<Pin> pins;
-    ASSERT_OK(source.CopyFiles(ours.store->artifacts(), pins));
+    ASSERT_OK(source.CopyFiles(ours.store->artifacts(), PartsIn(ours), pins));
     ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(ours.db()));
     ASSERT_OK_AND_ASSIGN(const MergeReport report, source.Apply(tx));
     ASSERT_OK(tx.Commit());

@@ -170,6 +170,11 @@ struct TestStore {
   std::unique_ptr<Store> store;
 };
 
+// What MergeSource::CopyFiles() asks of the store that takes over the other.
+inline AskParts PartsIn(TestStore& test) {
+  return [&test](const NamedFile& file) { return PartsOf(test.db(), file); };
+}
+
 // As our trainer writes a checkpoint or weights, with one parameter of one value for each of these jobs: 0 where none is given.
 inline std::string PackFileBytes(const std::string& kind, int step, const std::vector<std::string>& jobs, std::vector<float> values = {}) {
   values.resize(jobs.size());

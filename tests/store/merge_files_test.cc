@@ -22,6 +22,8 @@ class MergedFilesTest : public MergeTest {
   // As a damaged page, a program of somebody's or a bug would leave it.
   void SwapThere() { ASSERT_OK(theirs_->db().Run("UPDATE artifacts SET member = 1 - member")); }
 
+  void Reopen() { theirs_ = std::make_unique<TestStore>(folder_ / "theirs.db"); }
+
   std::filesystem::path FileThere() const { return theirs_->store->artifacts().PathOf(Sha256Of(weights_)); }
   // What is said of the pack's weights when its jobs have changed places.
   auto SaysWhose() const {
@@ -141,6 +143,59 @@ TEST_F(MergedFilesTest, ARefusalSaysHowOftenAsTheCheckDoes) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("nothing was merged: CHECK constraint failed in jobs (2 times)"));
 }
 
+// A store whose rows were wrong came when its file was nowhere; another one brings the file.
+TEST_F(MergedFilesTest, ARowOfOursThatTheFileWhichComesContradictsIsNamedAndStays) {
+  TrainThere();
+  std::filesystem::copy(folder_ / "theirs.db.artifacts", folder_ / "kept", std::filesystem::copy_options::recursive);
+  std::filesystem::remove(FileThere());
+  SwapThere();
+  ASSERT_OK_AND_ASSIGN(const MergeReport first, Merge());
+  ASSERT_EQ(first.lacking, 1);
+  EXPECT_THAT(first.misplaced, IsEmpty()) << "nobody can tell";
+  Reopen();
+  SwapThere();
+  std::filesystem::remove_all(folder_ / "theirs.db.artifacts");
+  std::filesystem::rename(folder_ / "kept", folder_ / "theirs.db.artifacts");
+
+  ASSERT_OK_AND_ASSIGN(const MergeReport second, Merge());
+
+  EXPECT_THAT(second.misplaced, ::testing::UnorderedElementsAre(
+                                    HasSubstr("of job " + pack_[0].id.substr(0, 8) + ": its member 1 is of job " + pack_[1].id.substr(0, 8)),
+                                    HasSubstr("of job " + pack_[1].id.substr(0, 8) + ": its member 0 is of job " + pack_[0].id.substr(0, 8))));
+  EXPECT_EQ(second.results_in_both, 2);
+  EXPECT_EQ(second.lacking, 0);
+  EXPECT_THAT(second.differences, IsEmpty()) << "the file has the same weights for both rows of a job";
+  EXPECT_EQ(second.weights_not_compared, 0);
+  EXPECT_EQ(ours_.Violations(true).size(), 2u) << "the file is here, and a repair can read it";
+
+  // And the same merge again, as the file is here.
+  Reopen();
+  ASSERT_OK_AND_ASSIGN(const MergeReport third, Merge());
+  EXPECT_EQ(third.misplaced, second.misplaced);
+}
+
+// A store that went on from there brings both of its checkpoints, and their rows.
+TEST_F(MergedFilesTest, ARowOfOursThatTheMergeReplacesIsNotNamed) {
+  const std::vector<int64_t> jobs = theirs_->AddSweep("one", pack_);
+  const int64_t attempt = theirs_->Start("w2", jobs);
+  const auto add = [&](int step) {
+    const std::string checkpoint = PackFileBytes("checkpoint", step, {pack_[0].id, pack_[1].id});
+    for (const int member : {0, 1}) theirs_->AddFile(jobs[static_cast<size_t>(member)], "checkpoint", step, attempt, checkpoint, member);
+    return Sha256Of(checkpoint);
+  };
+  const std::string first = add(50);
+  ASSERT_OK(Merge());
+  ASSERT_OK(ours_.db().Run("UPDATE artifacts SET member = 1 - member"));
+  std::filesystem::remove(ours_.store->artifacts().PathOf(first));
+  Reopen();
+  add(60);
+
+  ASSERT_OK_AND_ASSIGN(const MergeReport report, Merge());
+
+  EXPECT_THAT(report.misplaced, IsEmpty());
+  EXPECT_THAT(ours_.Violations(true), IsEmpty());
+}
+
 // A copy was put in the store's place, with its folder (docs/OPERATIONS.md, Restore). What was trained after it is taken over.
 TEST_F(MergedFilesTest, WhatTheOtherStoreNamesAloneStaysInAFolderThatBothHave) {
   theirs_.reset();
@@ -168,7 +223,7 @@ TEST_F(MergedFilesTest, WhatTheOtherStoreNamesAloneStaysInAFolderThatBothHave) {
   std::vector<Pin> pins;
   {
     ASSERT_OK_AND_ASSIGN(MergeSource source, MergeSource::Open(folder_ / "theirs.db"));
-    ASSERT_OK(source.CopyFiles(restored->store->artifacts(), pins));
+    ASSERT_OK(source.CopyFiles(restored->store->artifacts(), PartsIn(*restored), pins));
     ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(restored->db()));
     ASSERT_OK_AND_ASSIGN(const MergeReport report, source.Apply(tx));
     ASSERT_OK(tx.Commit());

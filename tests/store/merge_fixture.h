@@ -21,7 +21,7 @@ class MergeTest : public ::testing::Test {
     ASSIGN_OR_RETURN(MergeSource source, MergeSource::Open(folder_ / "theirs.db"));
     RETURN_IF_ERROR(source.Check(ours_.db()));
     std::vector<Pin> pins;
-    RETURN_IF_ERROR(source.CopyFiles(ours_.store->artifacts(), pins));
+    RETURN_IF_ERROR(source.CopyFiles(ours_.store->artifacts(), PartsIn(ours_), pins));
     ASSIGN_OR_RETURN(sql::Transaction tx, sql::Transaction::Begin(ours_.db()));
     ASSIGN_OR_RETURN(MergeReport report, source.Apply(tx));
     RETURN_IF_ERROR(tx.Commit());

@@ -371,7 +371,7 @@ TEST_F(MergeTest, OneThatIsStoppedWritesNothing) {
     stop.request_stop();
 
     std::vector<Pin> pins;
-    EXPECT_EQ(source.CopyFiles(ours_.store->artifacts(), pins).code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(source.CopyFiles(ours_.store->artifacts(), PartsIn(ours_), pins).code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(pins, IsEmpty());
     ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(ours_.db()));
     EXPECT_EQ(source.Apply(tx).status().code(), absl::StatusCode::kUnavailable);

@@ -176,7 +176,7 @@ absl::Status Rig::Backup(const std::string& name) {
 absl::Status Rig::Merge(const std::filesystem::path& other) {
   ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(other));
   std::vector<store::Pin> pins;
-  RETURN_IF_ERROR(source.CopyFiles(store_->artifacts(), pins));
+  RETURN_IF_ERROR(source.CopyFiles(store_->artifacts(), [this](const store::NamedFile& file) { return store::PartsOf(store_->writer_connection(), file); }, pins));
   service::Effects effects;
   absl::Status answer = absl::InternalError("no answer");
   Run({.apply = [&](sql::Transaction& tx) -> absl::Status {
