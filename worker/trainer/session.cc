@@ -173,7 +173,8 @@ absl::Status Session::TrainSteps() {
 }
 
 void Session::TestOnTheWay() {
-  const int lengths = static_cast<int>(curve_.lengths().size());
+  const int lengths = static_cast<int>(curve_.lengths().size()), first = state_.curve_tests;
+  const Clock::time_point begin = Clock::now();
   while (state_.curve_tests < curve_.TestsBy(state_.step)) {
     Poll();
     if (stop_ || !state_.AnyLive()) return;
@@ -185,6 +186,9 @@ void Session::TestOnTheWay() {
     Report(Progress::Phase::kTraining);
     CheckpointIfDue();
   }
+  // Some lengths of the point may have been tested before a checkpoint that this has gone on from.
+  const int made = state_.curve_tests - first;
+  if (made > 0) speed_.Tested(Clock::now() - begin, made == lengths ? request_.settings.evaluation.curve_every : 0);
 }
 
 std::vector<double> Session::LearningRates() const {

@@ -31,4 +31,10 @@ void Speed::Made(int step, Clock::time_point now) {
   from_ = step;
 }
 
+void Speed::Tested(Clock::duration took, int again_after) {
+  // A window is of updates alone.
+  if (since_) *since_ += took;
+  if (again_after > 0) tests_s_ = Seconds(took).count() / again_after;
+}
+
 }  // namespace longreach::trainer

@@ -63,5 +63,38 @@ TEST(SpeedTest, WhatIsMadeInNoTimeIsNotTold) {
   EXPECT_EQ(speed.per_second(), 0);
 }
 
+// A test of a minute after each 1,000 updates, of which 100 are made in a second: that a window had one in it, or none, is no news of the speed.
+TEST(SpeedTest, TestsBetweenUpdatesTakeTheirShareOfEachSecond) {
+  Speed speed(100'000);
+  speed.Made(1, At(0));
+  speed.Made(1000, At(9990));
+  EXPECT_DOUBLE_EQ(speed.per_second(), 100) << "no test yet";
+  speed.Tested(milliseconds(60'000), 1000);
+  const double with_tests = 1000 / (1000 / 100.0 + 60);
+  EXPECT_DOUBLE_EQ(speed.per_second(), with_tests);
+  speed.Made(1100, At(70'990));
+  speed.Made(1300, At(72'990));
+  EXPECT_DOUBLE_EQ(speed.per_second(), with_tests) << "the test is no part of the window that it fell into";
+  speed.Made(2000, At(79'990));
+  EXPECT_DOUBLE_EQ(speed.per_second(), with_tests) << "and one without a test is told with its share";
+}
+
+TEST(SpeedTest, APartOfTheTestsSaysNothingOfTheOthers) {
+  Speed speed(100'000);
+  speed.Tested(milliseconds(5'000), 0);  // Before the first update.
+  speed.Made(1001, At(0));
+  EXPECT_EQ(speed.per_second(), 0);
+  speed.Tested(milliseconds(5'000), 0);
+  speed.Made(1201, At(7'000));
+  EXPECT_DOUBLE_EQ(speed.per_second(), 100);
+}
+
+TEST(SpeedTest, BeforeUpdatesAreTimedTestsAloneAreNoSpeed) {
+  Speed speed(100'000);
+  speed.Made(1, At(0));
+  speed.Tested(milliseconds(60'000), 1);
+  EXPECT_EQ(speed.per_second(), 0);
+}
+
 }  // namespace
 }  // namespace longreach::trainer
