@@ -122,7 +122,7 @@ class Compare final : public Command {
 
   // The first line, for people.
   std::string Title(const Comparison& comparison) const {
-    return fmt::format("{}: {} {}{}, by pairs of jobs", comparison.title, WithUnit(asked_.metric), AtLength(asked_.length, asked_.only), asked_.slice.empty() ? "" : ", " + asked_.slice);
+    return fmt::format("{}: {} {}{}, by pairs of jobs", comparison.title, WithUnit(asked_.metric), AtLength(asked_.length, asked_.only, asked_.slice), asked_.slice.empty() ? "" : ", " + asked_.slice);
   }
   static std::string SidesAsJson(const std::array<ComparedSide, 2>& sides) {
     Grid grid{.columns = {{"sweep"}, {"name"}, {"choice"}}, .rows = {}};

@@ -321,7 +321,7 @@ class Plot final : public Command {
     }
     std::vector<std::string> notes = NotesOf(axes_, panels);
     if (!best_of_.empty()) {
-      const std::string at = panels.front().table.metric() == kTrainingLoss ? "at the newest step" : AtLength(length_, only_);
+      const std::string at = panels.front().table.metric() == kTrainingLoss ? "at the newest step" : AtLength(length_, only_, slice_);
       const std::string chosen = NoteOnBestValues(panels, AxesIn(best_of_), fmt::format("{} {}", catalog::AggregateInWords(aggregate_), at));
       if (!chosen.empty()) notes.insert(notes.begin(), chosen);
     }
@@ -354,7 +354,7 @@ class Plot final : public Command {
   std::string Summary(const SystemSettings& settings, const std::vector<PlotPanel>& panels) const {
     std::vector<std::string> parts;
     if (const std::string over = AggregatedOver(settings, WhatValuesAre()); !over.empty()) parts.push_back(over + (HasBands() && HasDeviations(panels) ? "; bands: standard deviation" : ""));
-    if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_, only_, axes_.Has(kStepAxis)));
+    if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_, only_, slice_, axes_.Has(kStepAxis)));
     if (!slice_.empty()) parts.push_back(slice_);
     if (axes_.x == kStepAxis && metric_ == kTrainingLoss && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in at most {} of steps", Count(step_bins_, "range")));
     return Join(parts, "; ");

@@ -84,7 +84,7 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
   std::erase(slices, "");
   const std::string lengths = table.metric() == kTrainingLoss ? IsBy(table, kStepAxis) ? "by step" : "at the newest step"
                               : IsBy(table, "length") ? "at each test length"
-                                          : AtLength(table.length(), {table.only().begin(), table.only().end()}, IsBy(table, kStepAxis));
+                                          : AtLength(table.length(), {table.only().begin(), table.only().end()}, table.slice(), IsBy(table, kStepAxis));
   std::vector<std::string> parts = {fmt::format("{}: {} {}", sweep.name(), WithUnit(table.metric()), lengths)};
   if (!slices.empty()) parts.push_back(Join(slices, " and "));
   if (!over.empty()) parts.push_back(over);

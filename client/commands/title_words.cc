@@ -10,6 +10,7 @@
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/settings.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -46,13 +47,14 @@ std::string WithUnit(std::string_view metric) {
   return WithUnit(metric, known == nullptr ? "" : known->unit);
 }
 
-std::string AtLength(int length, const std::vector<std::string>& only, bool by_step) {
+std::string AtLength(int length, const std::vector<std::string>& only, std::string_view slice, bool by_step) {
   const Only asked(only);
   if (const AxisChoice* const lengths = asked.Of("length")) {
     return lengths->IsSingle() ? fmt::format("at length {}", Join(lengths->Words(), "")) : fmt::format("averaged over length {}", Join(lengths->Words(), " and "));
   }
   if (length > 0) return fmt::format("at length {}", length);
-  return by_step ? "over the lengths of curves" : "over all test lengths";
+  const bool of_steps = by_step || asked.Of(kStepAxis) != nullptr || slice.substr(0, slice.find('=')) == kStepAxis;
+  return of_steps ? "over the lengths of curves" : "over all test lengths";
 }
 
 std::string AggregatedOver(const SystemSettings& settings, const Aggregation& how) {

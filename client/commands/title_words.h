@@ -15,9 +15,9 @@ std::string WithUnit(std::string_view name, std::string_view unit);
 std::string WithUnit(std::string_view metric);
 
 // "over all test lengths" for 0, else "at length 100"; where `only` (as TableSpec::only) names several, over which a job's
-// value is the mean then, "averaged over length 41 to 60". `by_step`: values are of tests while jobs were trained, which may have fewer lengths: "over
-// the lengths of curves".
-std::string AtLength(int length, const std::vector<std::string>& only, bool by_step = false);
+// value is the mean then, "averaged over length 41 to 60". Values of tests while jobs were trained are over those tests' lengths, which may be fewer:
+// "over the lengths of curves". Such are those of a slice, or of an `only`, that names a step, and those with steps as an axis, `by_step`.
+std::string AtLength(int length, const std::vector<std::string>& only, std::string_view slice, bool by_step = false);
 
 struct Aggregation {
   std::string aggregate;           // max, min, mean or median.

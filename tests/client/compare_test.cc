@@ -349,6 +349,13 @@ TEST_F(CompareTest, MeansOverOtherLengthsAreSaidToBeSo) {
   EXPECT_THAT(Compared({"--only", "length=21..24"}).err, Not(HasSubstr(told)));
 }
 
+TEST_F(CompareTest, ScoresAtAStepAreOverTheLengthsOfCurves) {
+  AddPairs("even_pairs", 0.5, {0.1, 0.12});
+  EXPECT_THAT(Compared().out, HasSubstr("accuracy (%) over all test lengths, by pairs of jobs"));
+  for (v1::JobMeasurements& job : *scheduler_.measurements.mutable_jobs()) job.mutable_measurements(0)->set_slice("step=200");
+  EXPECT_THAT(Compared({"--slice", "step=200"}).out, HasSubstr("accuracy (%) over the lengths of curves, step=200, by pairs of jobs"));
+}
+
 TEST_F(CompareTest, WhatIsNoChoiceOfAPairsValueIsRefusedWithWhatIs) {
   const auto refused = [this](const std::vector<std::string>& more) {
     std::vector<std::string> line = {"compare", "last", "--between", "randomized"};

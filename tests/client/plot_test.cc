@@ -98,6 +98,8 @@ TEST_F(PlotTest, ScoresByStepAreOfJobsThatWereTestedWhileTheyWereTrained) {
   EXPECT_EQ(scheduler_.table_request.table().metric(), "accuracy");
   EXPECT_EQ(scheduler_.table_request.table().columns(), "step");
   EXPECT_THAT(Written("scores.vl.json"), ::testing::AllOf(HasSubstr("over the lengths of curves"), Not(HasSubstr("losses averaged"))));
+  ASSERT_EQ(Run("one.vl.json", {"--x", "learning_rate", "--metric", "accuracy", "--slice", "step=200"}).code, kDone);
+  EXPECT_THAT(Written("one.vl.json"), HasSubstr("over the lengths of curves; step=200"));
   ASSERT_EQ(Run("at.vl.json", {"--x", "step", "--metric", "accuracy", "--length", "100"}).code, kDone);
   EXPECT_EQ(scheduler_.table_request.table().length(), 100);
   EXPECT_THAT(Written("at.vl.json"), HasSubstr("at length 100"));

@@ -160,6 +160,10 @@ TEST_F(ResultsTest, RowsByStepAreOfLossesOfTraining) {
   EXPECT_EQ(Run({"results", "last", "--rows", "step", "--columns", "encoding", "--metric", "loss"}).code, kDone);
   EXPECT_EQ(scheduler_.table_request.table().metric(), "loss");
   EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr("loss (nats) over the lengths of curves"));
+  for (const std::vector<std::string>& step : {std::vector<std::string>{"--slice", "step=200"}, {"--only", "step=200"}}) {
+    EXPECT_EQ(Run({"results", "last", "--metric", "loss", step[0], step[1]}).code, kDone);
+    EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr("loss (nats) over the lengths of curves, step=200"));
+  }
   EXPECT_THAT(Run({"results", "last", "--rows", "step", "--columns", "encoding", "--metric", "loss", "--step-bins", "20"}).err,
               HasSubstr("--step-bins: loss has a value at each of the steps that jobs were tested at, and losses of training alone are averaged\n  leave it out"));
   EXPECT_EQ(Run({"results", "last", "--rows", "step", "--columns", "encoding", "--metric", "training_loss"}).code, kDone);
