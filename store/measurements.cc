@@ -1,8 +1,11 @@
 #include "store/measurements.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +17,13 @@ namespace longreach::store {
 
 namespace {
 
+// Slices lie by their names, of which "step=1000" comes before "step=200". Where there are none of steps, as mostly, nothing is moved.
+void PutStepsInOrder(std::vector<Measurement>& measurements) {
+  const auto step_of = [](const Measurement& one) { return std::max<int64_t>(0, StepOf(0, one.slice).value_or(0)); };
+  if (std::ranges::none_of(measurements, [&](const Measurement& one) { return step_of(one) > 0; })) return;
+  std::ranges::stable_sort(measurements, {}, [&](const Measurement& one) { return std::tuple(std::string_view(one.metric), one.length, step_of(one)); });
+}
+
 // Of the columns metric, length, slice and value.
 absl::StatusOr<std::vector<Measurement>> ReadMeasurements(sql::Rows rows) {
   std::vector<Measurement> measurements;
@@ -24,6 +34,7 @@ absl::StatusOr<std::vector<Measurement>> ReadMeasurements(sql::Rows rows) {
                             .value = rows.Get<double>(3)});
   }
   RETURN_IF_ERROR(rows.status());
+  PutStepsInOrder(measurements);
   return measurements;
 }
 

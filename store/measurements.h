@@ -13,7 +13,7 @@
 
 namespace longreach::store {
 
-// Ascending by metric, length and slice. `over_all_lengths_only`: those of length 0.
+// Ascending by metric, length and slice, slices of steps by their steps and behind others. `over_all_lengths_only`: those of length 0.
 absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, bool over_all_lengths_only);
 // What is absent or empty admits all, but for kTrainingLoss, which has to be asked for (loss_curves.h).
 struct MeasurementFilter {

@@ -116,6 +116,30 @@ TEST_F(JobsTest, ASuccessStoresTheResultOnce) {
   EXPECT_THAT(test_.Violations(), IsEmpty());
 }
 
+// As text "step=1000" comes before "step=200".
+TEST_F(JobsTest, ValuesAtStepsComeInTheOrderOfTheirSteps) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t attempt = test_.Start("w1", {job});
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) {
+    return CompleteJob(tx, job, attempt, {.measurements = {{"accuracy", 0, "", 0.5}, {"accuracy", 0, "step=1000", 0.5}, {"accuracy", 0, "step=200", 0.25},
+                                                           {"accuracy", 0, "depth=0.05", 1}, {"accuracy", 0, "depth=0.1", 1}, {"accuracy", 41, "", 0.5},
+                                                           {"accuracy", 41, "step=1000", 0.5}, {"accuracy", 41, "step=200", 0.25}, {"loss", 0, "step=90", 1}}});
+  }));
+  const auto places = [](const absl::StatusOr<std::vector<Measurement>>& read) {
+    std::vector<std::string> words;
+    for (const Measurement& one : *read) words.push_back(one.metric + " " + std::to_string(one.length) + " " + one.slice);
+    return words;
+  };
+
+  EXPECT_THAT(places(MeasurementsOf(test_.db(), job, MeasurementFilter{})),
+              ElementsAre("accuracy 0 ", "accuracy 0 depth=0.05", "accuracy 0 depth=0.1", "accuracy 0 step=200", "accuracy 0 step=1000", "accuracy 41 ",
+                          "accuracy 41 step=200", "accuracy 41 step=1000", "loss 0 step=90"));
+  EXPECT_THAT(places(MeasurementsOf(test_.db(), job, MeasurementFilter{.metric = "accuracy", .length = 41})),
+              ElementsAre("accuracy 41 ", "accuracy 41 step=200", "accuracy 41 step=1000"));
+  EXPECT_THAT(places(MeasurementsOf(test_.db(), job, /*over_all_lengths_only=*/true)),
+              ElementsAre("accuracy 0 ", "accuracy 0 depth=0.05", "accuracy 0 depth=0.1", "accuracy 0 step=200", "accuracy 0 step=1000", "loss 0 step=90"));
+}
+
 TEST_F(JobsTest, AResultOfAnAttemptThatLostTheLeaseIsNotWritten) {
   const int64_t job = test_.AddSweep("one", MakePack(1))[0];
   const int64_t old_attempt = test_.Start("w1", {job});

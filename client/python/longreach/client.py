@@ -79,7 +79,8 @@ class Client:
         """Every value that the jobs of a sweep have measured, a row each, with the columns of `longreach results --jobs -o csv` (docs/howto/notebook.md). A job that
         diverged has one row without a value. Accuracy goes from 0 to 1; length 0 is over all lengths.
 
-        metric: a name of `longreach list metrics`; None: all but "training_loss", which has losses of training, in nats, in slices "step=1", of jobs that run, too.
+        metric: a name of `longreach list metrics`; None: all but "training_loss", which has losses of training, in nats, in slices "step=1", of jobs that run, too. Of jobs
+            with evaluation.curve_every other metrics have such slices as well, beside those of their ends: slice="" leaves them out.
         lengths: of the tests, one or several, as range(41, 61); 0: only what is over all lengths. None: all.
         slice: "depth=3"; "": only what has none. None: all. only: as of jobs(), and "layer=0,1".
         """
