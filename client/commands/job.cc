@@ -82,11 +82,16 @@ Grid AttemptsOf(const v1::GetJobResponse& response) {
   return attempts;
 }
 
+// Of tests while it was trained, of which there may be hundreds: -o json has them here.
+bool IsOnTheWay(const v1::Measurement& one) { return one.slice().starts_with(fmt::format("{}=", kStepAxis)); }
+
+// What it measured at its end.
 Grid MeasurementsOf(const v1::GetJobResponse& response) {
   Grid measured;
   measured.columns = {
       {"metric", "METRIC"}, {"length", "LENGTH", true}, {"slice", "SLICE"}, {"value", "VALUE", true}};
   for (const v1::Measurement& one : response.measurements()) {
+    if (IsOnTheWay(one)) continue;
     measured.rows.push_back(
         {TextCell(one.metric()), one.length() == 0 ? TextCell("all") : NumberCell(one.length()),
          TextCell(one.slice()), NumberCell(one.value(), fmt::format("{:.6g}", one.value()))});
@@ -142,6 +147,10 @@ void PrintJob(const v1::GetJobResponse& response, int width, std::ostream& out) 
 
   for (const Grid& grid : {AttemptsOf(response), MeasurementsOf(response), ArtifactsOf(response)}) {
     if (!grid.rows.empty()) out << "\n" << GridAsTable(grid, false, width);
+  }
+  if (const auto more = std::ranges::count_if(response.measurements(), IsOnTheWay); more > 0) {
+    out << fmt::format("\n{} over all lengths, while it was trained, not shown: 'longreach plot SWEEP --x step --metric {}' draws them, and 'longreach results SWEEP --jobs' lists them\n",
+                       Count(more, "value"), std::ranges::find_if(response.measurements(), IsOnTheWay)->metric());
   }
 }
 

@@ -69,5 +69,23 @@ TEST_F(JobTest, OneWorkerGoesByItsName) {
   EXPECT_THAT(Run({"job", "bbbb"}).out, Not(HasSubstr("01234567")));
 }
 
+// A job may have hundreds of them, which are a figure's.
+TEST_F(JobTest, ValuesFromBeforeTheEndAreCountedForPeopleAndListedForPrograms) {
+  EXPECT_THAT(Run({"job", "bbbb"}).out, Not(HasSubstr("while it was trained")));
+  for (const int step : {200, 1000}) {
+    v1::Measurement& one = scheduler_.on_the_way.emplace_back();
+    one.set_metric("accuracy");
+    one.set_slice("step=" + std::to_string(step));
+    one.set_value(0.625);
+  }
+
+  const std::string out = Run({"job", "bbbb"}).out;
+
+  EXPECT_THAT(out, HasSubstr("accuracy     all         0.875\n"));
+  EXPECT_THAT(out, Not(HasSubstr("0.625")));
+  EXPECT_THAT(out, HasSubstr("\n2 values over all lengths, while it was trained, not shown: 'longreach plot SWEEP --x step --metric accuracy' draws them"));
+  EXPECT_THAT(Run({"job", "bbbb", "-o", "json"}).out, HasSubstr("\"slice\":\"step=1000\",\"value\":0.625"));
+}
+
 }  // namespace
 }  // namespace longreach::client

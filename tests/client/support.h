@@ -140,6 +140,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   // What ExplainJob says.
   std::vector<std::string> reasons = {"It is ready, and first in line.", "no worker has task even_pairs"};
   std::vector<std::string> notes{};  // Of the job that GetJob shows.
+  std::vector<v1::Measurement> on_the_way{};  // Of that job, beside its accuracy.
 
   v1::Sweep sweep;
   std::vector<v1::Sweep> other_sweeps;
@@ -263,6 +264,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     v1::Measurement& measurement = *response->add_measurements();
     measurement.set_metric("accuracy");
     measurement.set_value(0.875);
+    for (const v1::Measurement& one : on_the_way) *response->add_measurements() = one;
     for (const auto& [step, loss] : {std::pair(10, 1.0), {20, 0.25}}) {
       v1::ProgressPoint& point = *response->add_progress();
       point.set_step(step);

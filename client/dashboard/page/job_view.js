@@ -32,6 +32,11 @@ const outcomeOf = ({outcome, phase}) => outcome !== "" ? outcome : phase === PHA
 const originsOf = (attempts) => attempts.some((one) => one.went_on_from !== undefined);
 const originOf = ({went_on_from: origin}) => origin === undefined ? "" : `attempt ${origin.attempt}, step ${origin.step.toLocaleString("en")}`;
 
+// Of tests while it was trained there may be hundreds of values: its sweep's figure by step draws them.
+const isOnTheWay = ({slice}) => slice.startsWith("step=");
+const onTheWayOf = (measurements) => measurements.some(isOnTheWay)
+  ? element("p", {class: "legend"}, `${measurements.filter(isOnTheWay).length.toLocaleString("en")} values while it was trained are not shown: a figure of its sweep with step as x draws them`) : null;
+
 async function drawJob({attempts, measurements, artifacts, progress, canonical, sweeps}) {
   return element("div", {},
     element("h3", {}, "Attempts"),
@@ -42,7 +47,8 @@ async function drawJob({attempts, measurements, artifacts, progress, canonical, 
     await losses(progress),
     element("h3", {}, "Measurements"),
     measurements.length === 0 ? element("p", {}, "none yet") : table("Measurements", ["Metric", {value: "Length", number: true}, "Slice", {value: "Value", number: true}],
-      measurements.map((one) => [one.metric, {value: one.length === 0 ? "all" : one.length, number: true}, one.slice, {value: typeof one.value === "number" ? general(one.value, 6) : one.value, number: true}])),
+      measurements.filter((one) => !isOnTheWay(one)).map((one) => [one.metric, {value: one.length === 0 ? "all" : one.length, number: true}, one.slice, {value: typeof one.value === "number" ? general(one.value, 6) : one.value, number: true}])),
+    onTheWayOf(measurements),
     element("h3", {}, "Files"),
     artifacts.length === 0 ? element("p", {}, "none") : table("Files", ["Kind", {value: "Step", number: true}, {value: "Bytes", number: true}, "SHA-256", "Made"],
       artifacts.map((one) => [one.kind, {value: one.step, number: true}, {value: bytes(one.bytes), number: true}, element("code", {}, shortId(one.sha256)), time(one.created_at)])),
