@@ -50,10 +50,8 @@ std::string TrainedLine(int step, int steps, std::span<const double> losses, dou
 }
 
 std::string CurveLine(int step, int steps, const std::string& metric, std::span<const double> scores, std::span<const int> lengths) {
-  std::string line = Text("step ", step, " of ", steps);
-  if (scores.empty()) return line + ", tested";
   const auto [least, largest] = std::ranges::minmax(scores);
-  line += Text(", ", metric, " ", Digits(least, 4));
+  std::string line = Text("step ", step, " of ", steps, ", ", metric, " ", Digits(least, 4));
   if (scores.size() > 1) line += Text(" to ", Digits(largest, 4));
   return line + (lengths.size() > 1 ? Text(" over ", lengths.size(), " lengths") : Text(" at length ", lengths[0]));
 }

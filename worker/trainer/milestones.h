@@ -51,7 +51,7 @@ std::string TrainedLine(int step, int steps, std::span<const double> losses, dou
 std::string TestedLine(int done, int of);
 
 // "step 200 of 2000, accuracy 0.5312 to 0.6124 over 3 lengths", of members that were tested while they were trained: the least and the largest of their
-// means over the lengths. Empty `scores`: none takes part any more.
+// means over the lengths. There is one at least.
 std::string CurveLine(int step, int steps, const std::string& metric, std::span<const double> scores, std::span<const int> lengths);
 
 }  // namespace longreach::trainer

@@ -10,6 +10,9 @@ namespace longreach::trainer {
 
 namespace {
 
+// Of the log.
+constexpr int kMostLines = 100;
+
 // Of those that there are; where a problem scores no exact match, there are none.
 std::vector<double> At(const std::vector<double>& values, const std::vector<size_t>& places) {
   std::vector<double> chosen;
@@ -54,18 +57,20 @@ TestScores ScoreCurve::AtPoint(const MemberState& member, size_t point) const {
   return At(member.on_the_way, places);
 }
 
-std::string ScoreCurve::LineOfLastPoint(const Problem& problem, const std::vector<MemberState>& members) const {
+std::string ScoreCurve::LineAfter(int curve_tests, const Problem& problem, const std::vector<MemberState>& members) const {
+  const int lengths = static_cast<int>(lengths_.size()), points = curve_tests / lengths;
+  // The first of them all, and then as many as leave the log readable.
+  const int apart = PointsOnTheWay() / kMostLines + 1;
+  if (curve_tests % lengths != 0 || (points - 1) % apart != 0) return "";
   std::vector<double> means;
   std::string metric;
-  size_t points = 0;
   for (const MemberState& member : members) {
     if (!member.live) continue;
-    points = member.on_the_way.accuracy.size() / lengths_.size();
-    const Measurement mean = MeasurementsOfTests(problem, lengths_, AtPoint(member, points - 1)).front();
+    const Measurement mean = MeasurementsOfTests(problem, lengths_, AtPoint(member, static_cast<size_t>(points) - 1)).front();
     metric = mean.metric;
     means.push_back(mean.value);
   }
-  return CurveLine(static_cast<int>(points) * every_, steps_, metric, means, lengths_);
+  return means.empty() ? "" : CurveLine(points * every_, steps_, metric, means, lengths_);
 }
 
 std::vector<Measurement> ScoreCurve::Measurements(const Problem& problem, const MemberState& member) const {

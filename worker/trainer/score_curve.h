@@ -35,8 +35,9 @@ class ScoreCurve {
   // Values of each metric that it has: of each point one at each length, and their mean.
   int64_t Values() const { return empty() ? 0 : (PointsOnTheWay() + int64_t{1}) * (static_cast<int64_t>(lengths_.size()) + 1); }
 
-  // For the log, once all tests of a point are made: CurveLine() of the members that still take part, by the first metric that the problem scores.
-  std::string LineOfLastPoint(const Problem& problem, const std::vector<MemberState>& members) const;
+  // For the log, once so many tests are made: CurveLine() of the members that still take part, by the first metric that the problem scores. Empty: they
+  // do not end a point, or one that is left out, as a log is to hold other lines too.
+  std::string LineAfter(int curve_tests, const Problem& problem, const std::vector<MemberState>& members) const;
 
   // Of a member that is done: what Problem::Scores() makes of each point, over all its lengths and at each, in the slice "step=N".
   std::vector<Measurement> Measurements(const Problem& problem, const MemberState& member) const;

@@ -182,7 +182,7 @@ void Session::TestOnTheWay() {
     if (!results) return;
     Keep(*results, &MemberState::on_the_way);
     ++state_.curve_tests;
-    if (state_.curve_tests % lengths == 0) observer_.OnLine(curve_.LineOfLastPoint(*problem_, state_.members));
+    if (const std::string line = curve_.LineAfter(state_.curve_tests, *problem_, state_.members); !line.empty()) observer_.OnLine(line);
     Report(Progress::Phase::kTraining);
     CheckpointIfDue();
   }

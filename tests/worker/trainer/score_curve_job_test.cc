@@ -166,6 +166,27 @@ TEST_P(ScoreCurveJobTest, DecodersHaveTheirExactMatchesAndAllLengthsStandForNone
   ExpectSameValues(InSlice(result.results[0], "step=12"), InSlice(result.results[0], ""));
 }
 
+// As many as leave room for others: of 300 points each fourth.
+TEST_P(ScoreCurveJobTest, PointsAreLinesOfTheLog) {
+  class Reading : public RecordingObserver {
+   public:
+    void OnLine(const std::string& line) override {
+      if (line.find(" at length 8") != std::string::npos) lines.push_back(line.substr(0, line.find(',')));
+    }
+    std::vector<std::string> lines;
+  } observer;
+  PackSettings settings = Tested();
+  settings.training.steps = 301;
+  settings.training.batch_size = 2;
+  settings.evaluation = {.lengths = {8}, .examples = 1, .curve_every = 1};
+
+  ASSERT_TRUE(Train(RequestOf(settings, "lines", 1), observer).ok());
+
+  ASSERT_EQ(observer.lines.size(), 75u);
+  EXPECT_EQ(observer.lines[0], "step 1 of 301");
+  EXPECT_EQ(observer.lines[1], "step 5 of 301");
+}
+
 // Test batches are the trainer's sign of life, and part of the training until its last update.
 TEST_P(ScoreCurveJobTest, TestsOnTheWayAreToldAsTraining) {
   std::set<int> evaluated_at;
