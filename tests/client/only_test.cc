@@ -38,10 +38,19 @@ TEST(OnlyTest, NumbersMayBeRanges) {
 }
 
 TEST(TitleWordsTest, LengthsThatAreAskedForAreNamed) {
-  EXPECT_EQ(AtLength(0, {}), "over all test lengths");
-  EXPECT_EQ(AtLength(40, {"seed=0"}), "at length 40");
-  EXPECT_EQ(AtLength(0, {"length=40"}), "at length 40");
-  EXPECT_EQ(AtLength(0, {"length=41..60,10"}), "averaged over length 10 and 41 to 60");
+  EXPECT_EQ(AtLength(0, {}, ""), "over all test lengths");
+  EXPECT_EQ(AtLength(40, {"seed=0"}, ""), "at length 40");
+  EXPECT_EQ(AtLength(0, {"length=40"}, ""), "at length 40");
+  EXPECT_EQ(AtLength(0, {"length=41..60,10"}, ""), "averaged over length 10 and 41 to 60");
+}
+
+// Tests while a job was trained may have had fewer lengths than those at its end.
+TEST(TitleWordsTest, ValuesAtStepsAreOverTheLengthsOfCurves) {
+  EXPECT_EQ(AtLength(0, {}, "", /*by_step=*/true), "over the lengths of curves");
+  EXPECT_EQ(AtLength(0, {}, "step=200"), "over the lengths of curves");
+  EXPECT_EQ(AtLength(0, {"step=200"}, ""), "over the lengths of curves");
+  EXPECT_EQ(AtLength(40, {"step=200"}, ""), "at length 40");
+  EXPECT_EQ(AtLength(0, {}, "depth=3"), "over all test lengths");
 }
 
 TEST(OnlyTest, ASystemHasTheAxesOfItsSweepButForItsOwn) {
