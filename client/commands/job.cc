@@ -9,6 +9,7 @@
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/listings.h"
+#include "client/commands/step_slice.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_of_job.h"
 #include "client/interrupt.h"
@@ -83,7 +84,7 @@ Grid AttemptsOf(const v1::GetJobResponse& response) {
 }
 
 // Of tests while it was trained, of which there may be hundreds: -o json has them here.
-bool IsOnTheWay(const v1::Measurement& one) { return one.slice().starts_with(fmt::format("{}=", kStepAxis)); }
+bool IsOnTheWay(const v1::Measurement& one) { return StepOfSlice(one.slice()).has_value(); }
 
 // What it measured at its end.
 Grid MeasurementsOf(const v1::GetJobResponse& response) {

@@ -16,6 +16,7 @@
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/measurement_pages.h"
+#include "client/commands/step_slice.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/interrupt.h"
@@ -57,15 +58,9 @@ struct Scalar {
   double value = 0;
 };
 
-// Of the slice "step=N".
-std::optional<int64_t> StepOf(std::string_view slice) {
-  constexpr std::string_view kStep = "step=";
-  return slice.starts_with(kStep) ? ParseInteger(slice.substr(kStep.size())) : std::nullopt;
-}
-
 // Losses, and scores while the job was trained, by step; scores at its end by length, and those over all lengths where the training ended.
 TagAtStep PlaceOfValue(const v1::Job& job, const v1::Measurement& one) {
-  const std::optional<int64_t> step = StepOf(one.slice());
+  const std::optional<int64_t> step = StepOfSlice(one.slice());
   if (one.metric() == kTrainingLoss) return {one.metric(), step.value_or(0)};
   if (step.has_value()) return {one.metric() + "/by_step/" + (one.length() > 0 ? fmt::format("length={}", one.length()) : "over_all_lengths"), *step};
   const std::string slice = one.slice().empty() ? "" : "/" + one.slice();
@@ -160,7 +155,7 @@ class TensorBoard final : public Command {
         for (const v1::Measurement& one : of_job.measurements()) {
           const TagAtStep place = PlaceOfValue(job, one);
           if (!file.has_value()) file.emplace(static_cast<double>(time_s_));
-          if (StepOf(one.slice()).has_value()) by_step.push_back({.place = place, .value = one.value()});
+          if (StepOfSlice(one.slice()).has_value()) by_step.push_back({.place = place, .value = one.value()});
           else file->Add(place.tag, place.step, one.value());
           ++values_;
         }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "client/commands/only.h"
+#include "client/commands/step_slice.h"
 #include "client/commands/varying_settings.h"
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
@@ -53,7 +54,7 @@ std::string AtLength(int length, const std::vector<std::string>& only, std::stri
     return lengths->IsSingle() ? fmt::format("at length {}", Join(lengths->Words(), "")) : fmt::format("averaged over length {}", Join(lengths->Words(), " and "));
   }
   if (length > 0) return fmt::format("at length {}", length);
-  const bool of_steps = by_step || asked.Of(kStepAxis) != nullptr || slice.substr(0, slice.find('=')) == kStepAxis;
+  const bool of_steps = by_step || asked.Of(kStepAxis) != nullptr || StepOfSlice(slice).has_value();
   return of_steps ? "over the lengths of curves" : "over all test lengths";
 }
 

@@ -13,10 +13,6 @@ void CheckScoreCurve(const Settings& settings, Checks& checks) {
   const v1::Training& training = settings.training;
   const v1::Evaluation& evaluation = settings.evaluation;
   checks.Range("evaluation.curve_every", evaluation.curve_every(), 0, std::numeric_limits<int32_t>::max());
-  for (const int length : evaluation.curve_lengths()) {
-    if (std::ranges::find(evaluation.lengths(), length) != evaluation.lengths().end()) continue;
-    checks.Refuse(fmt::format("evaluation.curve_lengths: {} is not among evaluation.lengths\n  add it there", length));
-  }
   if (evaluation.curve_every() == 0) {
     if (!evaluation.curve_lengths().empty()) {
       checks.Refuse("evaluation.curve_lengths: are tested while a job is trained only with evaluation.curve_every\n  set it to the updates between two tests");

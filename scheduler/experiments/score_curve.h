@@ -7,7 +7,7 @@
 
 namespace longreach::experiments {
 
-// Whether they fit the training and the other tests.
+// Whether they fit the training, and are not more than is kept.
 void CheckScoreCurve(const Settings& settings, Checks& checks);
 // Leaves out what says nothing, so that a job that was made before there were curves is the same job. Lengths are in order.
 void CompleteScoreCurve(const v1::Training& training, v1::Evaluation& evaluation);

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
@@ -103,9 +104,11 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Checks& checks) {
   CheckLengths("evaluation.attention_lengths", evaluation.attention_lengths(), kMaxTestLengths, checks);
   CheckLengths("evaluation.curve_lengths", evaluation.curve_lengths(), kMaxTestLengths, checks);
   CheckLengths("evaluation.passkey_lengths", evaluation.passkey_lengths(), kMaxTestLengths, checks);
-  for (const int length : evaluation.attention_lengths()) {
-    if (std::ranges::find(evaluation.lengths(), length) != evaluation.lengths().end()) continue;
-    checks.Refuse(fmt::format("evaluation.attention_lengths: {} is not among evaluation.lengths\n  add it there", length));
+  for (const auto& [field, some] : {std::pair("evaluation.attention_lengths", &evaluation.attention_lengths()), {"evaluation.curve_lengths", &evaluation.curve_lengths()}}) {
+    for (const int length : *some) {
+      if (std::ranges::find(evaluation.lengths(), length) != evaluation.lengths().end()) continue;
+      checks.Refuse(fmt::format("{}: {} is not among evaluation.lengths\n  add it there", field, length));
+    }
   }
 }
 

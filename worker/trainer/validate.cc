@@ -131,12 +131,14 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
   return absl::OkStatus();
 }
 
+absl::Status IsTested(std::string_view field, int length, const PackSettings::Evaluation& evaluation) {
+  return std::ranges::binary_search(evaluation.lengths, length) ? absl::OkStatus() : Refuse(field, length, "is not among evaluation.lengths");
+}
+
 absl::Status ValidateAttention(const PackSettings& settings) {
   double values = 0;
   for (const int length : settings.evaluation.attention_lengths) {
-    if (!std::ranges::binary_search(settings.evaluation.lengths, length)) {
-      return Refuse("evaluation.attention_lengths", length, "is not among evaluation.lengths");
-    }
+    RETURN_IF_ERROR(IsTested("evaluation.attention_lengths", length, settings.evaluation));
     const double tape = static_cast<double>(TapeOf(settings, length));
     values += settings.model.layers * tape * tape;
     if (values > static_cast<double>(catalog::kMaxAttentionValues)) {
@@ -153,7 +155,7 @@ absl::Status ValidateCurve(const PackSettings& settings, int most) {
   RETURN_IF_ERROR(InRange("evaluation.curve_every", evaluation.curve_every, 0, std::numeric_limits<int>::max()));
   RETURN_IF_ERROR(ValidateLengths("evaluation.curve_lengths", evaluation.curve_lengths, most));
   for (const int length : evaluation.curve_lengths) {
-    if (!std::ranges::binary_search(evaluation.lengths, length)) return Refuse("evaluation.curve_lengths", length, "is not among evaluation.lengths");
+    RETURN_IF_ERROR(IsTested("evaluation.curve_lengths", length, evaluation));
   }
   const ScoreCurve curve(settings);
   if (curve.Values() > catalog::kMaxValuesOfMetric) {
