@@ -173,4 +173,17 @@ std::vector<PublishedValue> PublishedValues(std::string_view table) {
   return values;
 }
 
+std::vector<const Task*> TasksOfTableB1() {
+  const std::vector<PublishedValue> values = PublishedValues("table_b1");
+  std::vector<const Task*> tasks;
+  for (const Task& task : Tasks()) {
+    const auto is_of_it = [&task](const PublishedValue& value) {
+      const auto key = value.keys.find("task");
+      return key != value.keys.end() && key->second == task.name;
+    };
+    if (std::ranges::any_of(values, is_of_it)) tasks.push_back(&task);
+  }
+  return tasks;
+}
+
 }  // namespace longreach::catalog

@@ -141,6 +141,9 @@ std::map<std::string, std::string, std::less<>> SliceKeys(std::string_view slice
 // All values of a published table; empty when there is none of this name.
 std::vector<PublishedValue> PublishedValues(std::string_view table);
 
+// The tasks of Table B.1, which are those of the reference implementation, too. Ascending by name.
+std::vector<const Task*> TasksOfTableB1();
+
 // Revision of the models (worker/trainer/model): raised when its numbers may change.
 inline constexpr int kModelRevision = 1;
 

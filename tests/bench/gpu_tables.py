@@ -16,8 +16,6 @@ OVER_SINGLE, OVER_MAPPED = 15, 3
 OUTPUTS = {"kSingle": lambda n: 1, "kInput": lambda n: n, "kInputPlusOne": lambda n: n + 1, "kTwiceInput": lambda n: 2 * n,
            "kHalfRoundedUp": lambda n: (n + 1) // 2}
 CATALOG = pathlib.Path(__file__).resolve().parents[2] / "proto/catalog"
-# Name -> how long its output is.
-TASKS = dict(re.findall(r"^X\((\w+), .*?, (k\w+), (?:true|false), \d+\)", (CATALOG / "tasks.def").read_text(), re.MULTILINE))
 ENCODING = "log_kerple"  # Of all cells whose names tell of none.
 LABELS = dict(re.findall(r'^X\((\w+), "([^"]+)"', (CATALOG / "encodings.def").read_text(), re.MULTILINE))
 RANDOMIZED = ":randomized"
@@ -37,6 +35,15 @@ def tasks_of_table_b1():
     """In the order in which the preset's jobs begin."""
     axis = re.search(r"^  task:\n((?:    - \w+\n)+)", (CATALOG / "presets/table-b1.yaml").read_text(), re.MULTILINE)
     return re.findall(r"- (\w+)", axis[1])
+
+
+def outputs_of_table_b1():
+    """Task -> how long its output is, in the order of the catalog, which has other tasks, too."""
+    outputs = re.findall(r"^X\((\w+), .*?, (k\w+), (?:true|false), \d+\)", (CATALOG / "tasks.def").read_text(), re.MULTILINE)
+    return {task: output for task, output in outputs if task in tasks_of_table_b1()}
+
+
+TASKS = outputs_of_table_b1()
 
 
 def tape(task, length):

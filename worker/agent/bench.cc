@@ -188,12 +188,13 @@ std::optional<double> TableB1Hours(const trainer::BenchRequest& request, const t
   const bool all_algorithmic = std::ranges::all_of(request.beside, [&](const trainer::PackSettings& other) { return other.experiment == settings.experiment; });
   if (!all_algorithmic || request.settings.experiment != settings.experiment || request.settings.training.batch_size != settings.training.batch_size) return std::nullopt;
   double flop = 0;
-  for (const catalog::Task& task : catalog::Tasks()) {
-    settings.task = task.name;
+  const std::vector<const catalog::Task*> tasks = catalog::TasksOfTableB1();
+  for (const catalog::Task* task : tasks) {
+    settings.task = task->name;
     settings.encoding = request.settings.encoding;
     for (int length = 1; length <= kLongestTraining; ++length) flop += trainer::MatmulFlops(settings, length) / kLongestTraining;
   }
-  return kUpdates * flop / static_cast<double>(catalog::Tasks().size()) / (result.gflops * 1e9) / 3600;
+  return kUpdates * flop / static_cast<double>(tasks.size()) / (result.gflops * 1e9) / 3600;
 }
 
 std::string HoursJson(const trainer::BenchRequest& request, const trainer::BenchResult& result) {

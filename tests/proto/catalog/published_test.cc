@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,13 @@ TEST(PublishedTablesTest, ValuesAreThoseOfThePapers) {
   };
   EXPECT_EQ(PublishedTables().size(), papers.size());
   for (const auto& [table, sha256] : papers) EXPECT_EQ(Sha256Of(PublishedLines(table)), sha256) << PublishedLines(table);
+}
+
+TEST(PublishedTablesTest, TableB1HasTheTasksOfItsPreset) {
+  const std::string_view preset = FindPreset("table-b1")->text;
+  const std::vector<const Task*> tasks = TasksOfTableB1();
+  EXPECT_EQ(tasks.size(), 15u);
+  for (const Task* task : tasks) EXPECT_NE(preset.find("\n    - " + std::string(task->name) + "\n"), preset.npos) << task->name;
 }
 
 // Numbers of one decimal: their mean may be half of one off, and so may the one that is printed.
