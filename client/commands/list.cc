@@ -21,7 +21,7 @@ namespace {
 Grid TasksGrid() {
   Grid grid;
   grid.columns = {{"name", "NAME"},
-                  {"label", "IN THE PAPER"},
+                  {"label", "LABEL"},
                   {"experiment", "EXPERIMENT"},
                   {"level", "LEVEL"},
                   {"chance_percent", "CHANCE %", true},

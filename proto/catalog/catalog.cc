@@ -80,6 +80,7 @@ int64_t Task::OutputTokens(int64_t input_tokens) const {
     case kInputPlusOne: return input_tokens + 1;
     case kTwiceInput: return 2 * input_tokens;
     case kHalfRoundedUp: return (input_tokens + 1) / 2;
+    case kFive: return 5;
   }
   return 0;
 }

@@ -16,7 +16,7 @@ namespace longreach::catalog {
 enum class Level { kNone, kRegular, kDeterministicContextFree, kContextSensitive };
 
 // How many output tokens belong to a number of input tokens.
-enum class OutputLength { kSingle, kInput, kInputPlusOne, kTwiceInput, kHalfRoundedUp };
+enum class OutputLength { kSingle, kInput, kInputPlusOne, kTwiceInput, kHalfRoundedUp, kFive };
 
 struct Task {
   std::string_view name;

@@ -1,4 +1,4 @@
-// The experiment kind "algorithmic": an encoder, or a decoder, trained on short sequences of one of 15 tasks, tested on long ones.
+// The experiment kind "algorithmic": an encoder, or a decoder, trained on short sequences of a task that makes its own data, tested on long ones.
 // Sources: arXiv:2305.16843 and google-deepmind/randomized_positional_encodings; the fields' meaning is in spec.proto.
 #include <algorithm>
 #include <cmath>

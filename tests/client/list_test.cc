@@ -26,8 +26,10 @@ TEST(ListTest, FieldsAreLinesWithTheirTextsBelow) {
 TEST(ListTest, ATasksChanceIsShortForPeopleAndExactForPrograms) {
   EXPECT_THAT(RunCommandLine({"list", "tasks"}).out, ContainsRegex("\nstack_manipulation .* DCF +33.3 +no "));
   const nlohmann::json tasks = nlohmann::json::parse(RunCommandLine({"list", "tasks", "-o", "json"}).out)["tasks"];
-  EXPECT_EQ(tasks[0]["name"], "binary_addition");
-  EXPECT_EQ(tasks[0]["chance_percent"], 100.0 / 3);
+  EXPECT_EQ(tasks[0]["name"], "associative_recall");
+  EXPECT_EQ(tasks[0]["chance_percent"], 10);
+  EXPECT_EQ(tasks[1]["name"], "binary_addition");
+  EXPECT_EQ(tasks[1]["chance_percent"], 100.0 / 3);
   EXPECT_EQ(tasks.back()["chance_percent"], nullptr) << "of tokens of a text nobody knows";
 }
 

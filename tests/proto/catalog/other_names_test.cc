@@ -30,7 +30,7 @@ TEST(OtherNamesTest, PeopleHaveOtherNames) {
                                     std::pair("Transformer-XL", "relative"), std::pair("rpe", "relative"), std::pair("kerple", "log_kerple"), std::pair("kerple-power", "power_kerple")}) {
     EXPECT_THAT(EncodingsCalled(word), ElementsAre(meant)) << word;
   }
-  for (const auto& [word, meant] : {std::pair("parity", "parity_check"), std::pair("copy", "duplicate_string"), std::pair("square root", "compute_sqrt"), std::pair("string_reversal", "reverse_string")}) {
+  for (const auto& [word, meant] : {std::pair("parity", "parity_check"), std::pair("copy", "copy_string"), std::pair("string_duplication", "duplicate_string"), std::pair("word problem", "permutation_composition"), std::pair("square root", "compute_sqrt"), std::pair("string_reversal", "reverse_string")}) {
     EXPECT_THAT(TasksCalled(word), ElementsAre(meant)) << word;
   }
 }

@@ -191,18 +191,24 @@ TEST(TaskBatchTest, KeepsTheBatchesOfRevision1) {
     all += std::string(task.name) + " " + Sha256Of(bytes).substr(0, 16) + "\n";
   }
   EXPECT_EQ(all,
+            "associative_recall 1a200ddcfac9053b\n"
             "binary_addition fbd02cfdae1ee56e\n"
             "binary_multiplication a9111e47ed785ae0\n"
             "bucket_sort 15b7de5f4231850c\n"
             "compute_sqrt 873c9f9bc01db68f\n"
+            "copy_string 93dcc36760c9a341\n"
             "cycle_navigation 64be4c97bccfe20a\n"
             "duplicate_string 1b4ca8904fefc6bb\n"
+            "dyck e267a1d24a6a8530\n"
             "even_pairs 630a620e4c07133f\n"
+            "flip_flop e1fbd1d16773bb14\n"
+            "majority 9a8bb1b3e4d315a0\n"
             "missing_duplicate_string 992856df939a11ba\n"
             "modular_arithmetic 0d0e2d41223aee1a\n"
             "modular_arithmetic_brackets dd4c3b1adca05466\n"
             "odds_first 41984f38f35c0756\n"
             "parity_check 94b8a1dc7de9e71c\n"
+            "permutation_composition 1a494552323e9174\n"
             "reverse_string b5fc005eeb53fb8d\n"
             "solve_equation fe663a39eb7a3014\n"
             "stack_manipulation 8f46bcfa38978d2d\n");

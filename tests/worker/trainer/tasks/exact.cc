@@ -1,8 +1,11 @@
 #include "tests/worker/trainer/tasks/exact.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace longreach::trainer::tasks {
 
@@ -153,7 +156,84 @@ Distribution Arithmetic(int length) {
   return all;
 }
 
+Distribution FlipFlops(int length) {
+  Distribution all = Always(length % 2 == 0 ? "\5" : "");
+  if (length >= 3) all = all * Always("\2") * Uniform(1, 2);
+  while (static_cast<int>(all.begin()->first.size()) < length - 1) {
+    Distribution longer;
+    for (const auto& [text, p] : all) {
+      const char memory = text[text.rfind('\2') + 1];
+      longer[text + '\3' + memory] += 0.1 * p;
+      for (const char bit : {'\0', '\1'}) {
+        longer[text + '\2' + bit] += 0.1 * p / 2;
+        longer[text + '\4' + bit] += 0.8 * p / 2;
+      }
+    }
+    all = longer;
+  }
+  return all * Always("\3");
+}
+
+Distribution Brackets(int length) {
+  const Distribution filler = Always(length % 2 == 1 ? "\4" : "");
+  if (length == 1) return filler;
+  std::vector<std::string> balanced;
+  for (const auto& [text, p] : Uniform(length / 2 * 2, 4)) {
+    if (IsBalanced(text)) balanced.push_back(text);
+  }
+  Distribution all;
+  for (const std::string& text : balanced) {
+    const double half = 0.5 / static_cast<double>(balanced.size());
+    all[text] += half;
+    std::vector<std::string> broken;
+    for (size_t a = 0; a < text.size(); ++a) {
+      for (size_t b = 0; b < text.size(); ++b) {
+        std::string exchanged = text;
+        std::swap(exchanged[a], exchanged[b]);
+        if (!IsBalanced(exchanged)) broken.push_back(exchanged);
+      }
+    }
+    for (const std::string& exchanged : broken) all[exchanged] += half / static_cast<double>(broken.size());
+  }
+  return filler * all;
+}
+
+// With at most two pairs.
+Distribution Recalls(int length) {
+  const Distribution filler = Always(length % 2 == 0 ? "\x1E" : ""), values = Uniform(1, 10), keys = Uniform(1, 20, 10);
+  if (length <= 2) return filler * values;
+  Distribution all;
+  for (const auto& [first, p] : keys) {
+    if (length <= 4) {
+      AddScaled(all, Always(first) * values * Always(first), p);
+      continue;
+    }
+    for (const auto& [second, q] : keys) {
+      if (second == first) continue;
+      for (const std::string& asked : {first, second}) {
+        AddScaled(all, Always(first) * values * Always(second) * values * Always(asked), p / 19 / 2);
+      }
+    }
+  }
+  return filler * all;
+}
+
 }  // namespace
+
+bool IsBalanced(std::string text) {
+  std::erase(text, '\4');
+  while (!text.empty()) {
+    const size_t inner = std::min(text.find(std::string("\0\1", 2)), text.find("\2\3"));
+    if (inner == text.npos) return false;
+    text.erase(inner, 2);
+  }
+  return true;
+}
+
+int LongestExact(std::string_view task) {
+  if (task == "permutation_composition") return 4;
+  return task == "associative_recall" ? 5 : 8;
+}
 
 Distribution ExactInputs(std::string_view task, int length) {
   if (task == "cycle_navigation") return Uniform(length, 3);
@@ -165,8 +245,12 @@ Distribution ExactInputs(std::string_view task, int length) {
   if (task == "missing_duplicate_string") return MissingDuplicates(length);
   if (task == "binary_addition" || task == "binary_multiplication") return TwoNumbers(length);
   if (task == "compute_sqrt") return Roots(length);
+  if (task == "flip_flop") return FlipFlops(length);
+  if (task == "dyck") return Brackets(length);
+  if (task == "associative_recall") return Recalls(length);
+  if (task == "permutation_composition") return Uniform(length, 11);
   for (const std::string_view bits :
-       {"even_pairs", "parity_check", "reverse_string", "duplicate_string", "odds_first"}) {
+       {"even_pairs", "parity_check", "reverse_string", "duplicate_string", "odds_first", "copy_string", "majority"}) {
     if (task == bits) return Uniform(length, 2);
   }
   throw std::invalid_argument("how " + std::string(task) + " is sampled is not written down here");

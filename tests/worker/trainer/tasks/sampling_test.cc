@@ -1,10 +1,11 @@
-// What the tasks draw: the exact distributions at lengths 1 to 8, and at 40, 41 and 500 what can be said of each.
+// What the tasks draw: the exact distributions at lengths 1 to 8 (LongestExact), and at 40, 41 and 500 what can be said of each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -81,7 +82,7 @@ class SamplingTest : public ::testing::TestWithParam<std::string> {};
 TEST_P(SamplingTest, DrawsTheExactDistributionAtLengths1To8) {
   constexpr uint32_t kDraws = 60'000;
   const std::string task = GetParam();
-  for (int length = 1; length <= 8; ++length) {
+  for (int length = 1; length <= LongestExact(task); ++length) {
     SCOPED_TRACE(length);
     const Distribution exact = ExactInputs(task, length);
     const Sampled sampled = Draw(task, length, kDraws);
@@ -128,7 +129,8 @@ void ExpectUniform(const std::vector<int>& outcomes, int first, int n) {
 TEST(LongSamplingTest, BitsAndDigitsAreUniformAtEveryPosition) {
   const std::map<std::string, int> vocabularies = {{"even_pairs", 2},     {"parity_check", 2}, {"reverse_string", 2},
                                                    {"duplicate_string", 2}, {"odds_first", 2},   {"cycle_navigation", 3},
-                                                   {"bucket_sort", 5}};
+                                                   {"bucket_sort", 5},    {"copy_string", 2},  {"majority", 2},
+                                                   {"permutation_composition", 11}};
   for (const auto& [task, vocabulary] : vocabularies) {
     for (const int length : kLongLengths) {
       const Sampled sampled = Draw(task, length, 4000);
@@ -315,6 +317,106 @@ TEST(LongSamplingTest, RootsAreTheLargestWhoseSquareFits) {
     }
     ExpectUniform(highest, 0, 2);
   }
+}
+
+std::vector<int> FirstTargets(const Sampled& sampled) {
+  std::vector<int> first;
+  for (const std::string& target : sampled.targets) first.push_back(target[0]);
+  return first;
+}
+
+TEST(LongSamplingTest, FlipFlopsWriteAndReadATenthEachAndReadsTellWhatWasWritten) {
+  for (const int length : kLongLengths) {
+    SCOPED_TRACE(length);
+    const Sampled sampled = Draw("flip_flop", length, 4000);
+    std::map<int, int> instructions;
+    std::vector<int> ignored, written;
+    int between = 0;
+    for (size_t k = 0; k < sampled.inputs.size(); ++k) {
+      std::string text = sampled.inputs[k];
+      if (length % 2 == 0) {
+        ASSERT_EQ(text.front(), 5);
+        text.erase(0, 1);
+      }
+      ASSERT_EQ(text.front(), 2);
+      ASSERT_EQ(text.back(), 3);
+      char memory = 0;
+      for (size_t i = 0; i + 1 < text.size(); i += 2) {
+        if (i > 0) ++instructions[text[i]], ++between;
+        if (text[i] == 2) written.push_back(memory = text[i + 1]);
+        else if (text[i] == 3) ASSERT_EQ(text[i + 1], memory);
+        else ignored.push_back(text[i + 1]);
+      }
+      ASSERT_EQ(sampled.targets[k][0], memory);
+    }
+    ExpectDrawnFrom(std::map<int, double>{{2, 0.1}, {3, 0.1}, {4, 0.8}}, instructions, between);
+    ExpectUniform(ignored, 0, 2);
+    ExpectUniform(written, 0, 2);
+    ExpectUniform(FirstTargets(sampled), 0, 2);
+  }
+}
+
+TEST(LongSamplingTest, HalfOfTheBracketsAreBalancedAndTheOthersHaveAsManyOfEach) {
+  for (const int length : kLongLengths) {
+    SCOPED_TRACE(length);
+    const Sampled sampled = Draw("dyck", length, length == 500 ? 600 : 4000);
+    std::vector<int> kinds;
+    for (size_t k = 0; k < sampled.inputs.size(); ++k) {
+      const std::string& text = sampled.inputs[k];
+      ASSERT_EQ(std::ranges::count(text, '\4'), length % 2);
+      ASSERT_EQ(IsBalanced(text), sampled.targets[k][0] == 1);
+      ASSERT_EQ(std::ranges::count(text, '\0'), std::ranges::count(text, '\1'));
+      ASSERT_EQ(std::ranges::count(text, '\2'), std::ranges::count(text, '\3'));
+      for (const char token : text) {
+        if (token % 2 == 0 && token < 4) kinds.push_back(token / 2);
+      }
+    }
+    ExpectUniform(kinds, 0, 2);
+    ExpectUniform(FirstTargets(sampled), 0, 2);
+  }
+}
+
+TEST(LongSamplingTest, TheKeyThatIsRecalledIsInOnePairAnywhere) {
+  for (const int length : kLongLengths) {
+    SCOPED_TRACE(length);
+    const Sampled sampled = Draw("associative_recall", length, 4000);
+    std::vector<int> places, keys, values;
+    for (size_t k = 0; k < sampled.inputs.size(); ++k) {
+      const std::string text = sampled.inputs[k].substr(length % 2 == 0 ? 1 : 0);
+      const char asked = text.back();
+      std::string others;
+      for (size_t i = 0; i + 1 < text.size(); i += 2) {
+        values.push_back(text[i + 1]);
+        if (text[i] != asked) {
+          others += text[i];
+          continue;
+        }
+        places.push_back(static_cast<int>(i / 2));
+        ASSERT_EQ(sampled.targets[k][0], text[i + 1]);
+      }
+      ASSERT_EQ(places.size(), k + 1) << "it occurs once";
+      for (size_t begin = 0; begin < others.size(); begin += 19) {
+        const std::string round = others.substr(begin, 19);
+        ASSERT_EQ(std::set<char>(round.begin(), round.end()).size(), round.size());
+      }
+      keys.push_back(asked);
+    }
+    ExpectUniform(places, 0, (length - 1) / 2);
+    ExpectUniform(keys, 10, 20);
+    ExpectUniform(values, 0, 10);
+    ExpectUniform(FirstTargets(sampled), 0, 10);
+  }
+}
+
+TEST(LongSamplingTest, ComposedPermutationsAreUniformAtLengthsOfTraining) {
+  const Sampled sampled = Draw("permutation_composition", 40, 60'000);
+  std::map<std::string, double> all;
+  std::string permutation("\0\1\2\3\4", 5);
+  do all[permutation] = 1.0 / 120;
+  while (std::ranges::next_permutation(permutation).found);
+  std::map<std::string, int> seen;
+  for (const std::string& target : sampled.targets) ++seen[target];
+  ExpectDrawnFrom(all, seen, 60'000);
 }
 
 }  // namespace
