@@ -33,7 +33,7 @@ std::string WithPlace(const std::filesystem::path& file, const char* why) {
 
 absl::StatusOr<std::filesystem::path> OpenTrainerProgram() {
   const std::filesystem::path file = TrainerFile();
-  if (access(file.c_str(), X_OK) != 0) return absl::FailedPreconditionError(WithPlace(file, std::strerror(errno)));
+  if (::access(file.c_str(), X_OK) != 0) return absl::FailedPreconditionError(WithPlace(file, std::strerror(errno)));
   const int opened = open(file.c_str(), O_PATH | O_CLOEXEC);
   if (opened < 0) return absl::FailedPreconditionError(WithPlace(file, std::strerror(errno)));
   // Never closed, and out of the way of the numbers that the child's pipes get before it is the program.
