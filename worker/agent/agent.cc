@@ -137,7 +137,7 @@ void Agent::AddReports(v1::SynchronizeRequest& request) const {
 
 // No more than could be trained at once: with them, no slot has two attempts before kHandingIn.
 int Agent::FreeSlots() const {
-  if (leaving_ || !ever_ready_ || std::chrono::steady_clock::now() < asks_from_) return 0;
+  if (leaving_ || !ever_ready_ || SuspectsLeft() > 0 || std::chrono::steady_clock::now() < asks_from_) return 0;
   int room = SlotsIn(TrainerSlot::State::kIdle);
   // While one child does not start, no other is tried: its lease would be held for nothing.
   if (SlotsIn(TrainerSlot::State::kBroken) == 0) room += SlotsIn(TrainerSlot::State::kCold);
@@ -223,6 +223,8 @@ Synchronizer::Next Agent::OnResponse(const v1::SynchronizeRequest& sent, const v
     refused_ = response.refused();
     if (!refused_.empty()) LogWarning(fmt::format("the scheduler gives no work: {}", refused_));
   }
+  // As it may be the machine that fails: other workers can do what waits here.
+  if (!refused_.empty()) GiveBackWaiting(/*begun=*/true, "this worker gets no work");
   LeaveIfIdle(sent, response);
   if (sent.leaving() && outbox_.reports().empty()) End(ends_with_);
   if (changed) return Synchronizer::Next::kAtOnce;
@@ -303,6 +305,7 @@ void Agent::Stop(const AttemptPtr& attempt) {
   switch (attempt->stage) {
     case Attempt::Stage::kFetching:
     case Attempt::Stage::kReady:
+      if (attempt->begun()) return GiveUp(attempt, v1::AttemptReport::OUTCOME_GIVEN_BACK, "");
       attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
       Report(attempt);
       break;
@@ -328,6 +331,7 @@ void Agent::Drop(AttemptPtr attempt, const std::string& why) {
 
 // Of one that waits: another worker may begin it, and nothing of it is the job's fault.
 void Agent::GiveBack(const AttemptPtr& attempt, const std::string& why) {
+  if (attempt->begun()) return GiveUp(attempt, v1::AttemptReport::OUTCOME_GIVEN_BACK, fmt::format("not begun again: {}", why));
   LogWarning(fmt::format("attempt {}: not begun: {}", attempt->number(), why));
   attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
   attempt->report.set_detail(fmt::format("not begun: {}", why));

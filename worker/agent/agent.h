@@ -4,7 +4,8 @@
 //
 // It has a slot for each pack that it trains at a time, with a child of its own. Those beyond the first are cold, and cost
 // nothing, until a lease finds no idle trainer. An attempt belongs to no slot before it is trained: it gets the first idle one.
-// On a GPU the slots' trainers share a child, as only work of one process is done there at the same time.
+// On a GPU the slots' trainers share a child, as only work of one process is done there at the same time. Where nobody knows whose fault its end
+// was, its attempts stay and are trained with fewer others at a time (agent_suspects.cc).
 //
 // A job begins only when all bytes of the data sets that it reads were compared with their import (agent_data.cc).
 //
@@ -157,6 +158,16 @@ class Agent {
   // The attempt is over without a result.
   void GiveUp(const AttemptPtr& attempt, v1::AttemptReport::Outcome outcome, const std::string& detail);
 
+  // agent_suspects.cc: whose fault the end of a process was that several packs shared.
+  // Those that may be, and have not been found innocent.
+  int SuspectsLeft() const;
+  void OnSharedEnd();
+  void Suspect(const AttemptPtr& attempt, const std::string& detail);
+  void OnCheckpointOfSuspect(const AttemptPtr& attempt, int step);
+  void OnSuspectFailed(Attempt& attempt);
+  // All that wait, of those that a trainer has had before or of the others.
+  void GiveBackWaiting(bool begun, const std::string& why);
+
   // agent_reports.cc: what is on this machine's disk until the scheduler has it.
   // The attempt has ended, with its report and files: first on disk for the worker's next start, then handed in.
   void KeepAndHandIn(const AttemptPtr& attempt);
@@ -270,6 +281,8 @@ class Agent {
   v1::Abilities abilities_;  // Once a trainer has been ready.
   int pack_limit_ = 0;       // 0: not measured yet.
   bool ever_ready_ = false;  // With all abilities known.
+  int packs_at_end_ = 0;     // Of the process that several share: how many it trained when its end began, until it is started anew.
+  int suspects_at_a_time_ = 1;
 
   std::deque<AttemptPtr> verifying_;   // Whose data sets are read, or will be after those of the ones before.
   std::atomic<int64_t> data_read_{0};  // Bytes of data sets, by the thread of `reader_`,

@@ -34,6 +34,7 @@ void Agent::MakeSlots() {
                                 const v1::CheckpointWritten& written) { OnCheckpointWritten(attempt, written); },
         .on_finished = [this](const AttemptPtr& attempt, const v1::PackFinished& finished) { OnFinished(attempt, finished); },
         .on_failed = [this](const AttemptPtr& attempt, const std::string& detail) { Fail(attempt, detail); },
+        .on_suspected = [this](const AttemptPtr& attempt, const std::string& detail) { Suspect(attempt, detail); },
         .on_bus_error = [this](const AttemptPtr& attempt) { DoubtDataOf(attempt); },
         // What happened had nothing to do with it, and counts against nobody.
         .on_interrupted = [this](const AttemptPtr& attempt,
@@ -44,6 +45,7 @@ void Agent::MakeSlots() {
               TryStart();
               synchronizer_.News();
             },
+        .on_shared_end = [this] { OnSharedEnd(); },
         // One that hangs is silent itself.
         .others_are_silent = [this] { return std::ranges::count_if(slots_, [](const auto& slot) { return slot->silent(); }) > 1; }};
     slots_.push_back(std::make_unique<TrainerSlot>(io_, std::move(options), std::move(handlers)));
@@ -51,6 +53,7 @@ void Agent::MakeSlots() {
 }
 
 void Agent::OnTrainerReady(const v1::TrainerReady& ready) {
+  packs_at_end_ = 0;
   if (abilities_.name().empty()) options_.on_usable();
   abilities_ = AbilitiesOf(ready, options_.name, options_.threads, options_.packs, pack_limit_);
   if (pack_limit_ == 0) {
@@ -132,13 +135,20 @@ void Agent::GiveBackNewest(int waiting) {
 
 // Gives attempts that wait to the trainers that are free.
 void Agent::TryStart() {
-  if (ended_already_) return;
+  if (ended_already_ || leaving_) return;
+  const bool suspects = SuspectsLeft() > 0;
   for (const auto& [number, attempt] : attempts_) {
-    if (attempt->stage != Attempt::Stage::kReady) continue;
+    if (attempt->stage != Attempt::Stage::kReady || (suspects && !attempt->suspected())) continue;
+    if (suspects && SlotsIn(TrainerSlot::State::kTraining) + SlotsIn(TrainerSlot::State::kAbandoning) >= suspects_at_a_time_) break;
     TrainerSlot* const slot = FirstIn(TrainerSlot::State::kIdle);
     if (slot == nullptr) break;
-    v1::StartPack start = WithoutDropped(attempt->start, attempt->dropped);
-    if (start.members().empty()) continue;  // The scheduler will drop it.
+    const v1::StartPack wanted = WithoutDropped(attempt->start, attempt->dropped);
+    if (wanted.members().empty()) continue;  // The scheduler will drop it.
+    if (!attempt->begun()) {
+      attempt->start = wanted;
+      for (const v1::PackMember& member : wanted.members()) attempt->members.push_back(member.job());
+    }
+    v1::StartPack start = GoingOn(*attempt);
     start.set_log((attempt->folder / "log").string());
     start.set_cache(state_.cache().string());
     // In one process they are not counted anew whenever a pack begins or ends.
@@ -148,8 +158,12 @@ void Agent::TryStart() {
     start.set_engine(options_.engine);
     start.set_checkpoint_every_s(options_.checkpoint_every_s);
     start.set_data_folder(options_.data_folder.string());
-    for (const v1::PackMember& member : start.members()) attempt->members.push_back(member.job());
     slot->Train(attempt, start);
+    if (wanted.members_size() == start.members_size()) continue;
+    v1::ToTrainer message;  // Its files keep the members that they have.
+    message.mutable_drop()->set_attempt(attempt->number());
+    message.mutable_drop()->mutable_jobs()->Assign(attempt->dropped.begin(), attempt->dropped.end());
+    slot->Tell(message);
   }
   ShareThreads();
 }
@@ -192,6 +206,7 @@ void Agent::OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointW
     std::error_code ignored;
     std::filesystem::remove(oldest, ignored);
   }
+  if (attempt->suspected()) OnCheckpointOfSuspect(attempt, written.step());
   if (!attempt->stopping) BeginCheckpointUpload(attempt);  // The last one is handed in with the report.
 }
 
@@ -201,6 +216,7 @@ void Agent::OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finish
   std::vector<FileToHandIn>& files = attempt->files;
   if (finished.stopped()) {
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
+    attempt->report.set_detail(attempt->why_stopped);
     if (!attempt->checkpoints.empty()) HandInNewestCheckpoint(*attempt);
   } else {
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_SUCCEEDED);
@@ -217,7 +233,10 @@ void Agent::HandInNewestCheckpoint(Attempt& attempt) {
   attempt.files.push_back({ArtifactKind::kCheckpoint, attempt.checkpoints.back().step, attempt.checkpoints.back().file});
 }
 
-void Agent::Fail(const AttemptPtr& attempt, const std::string& detail) { GiveUp(attempt, v1::AttemptReport::OUTCOME_FAILED, detail); }
+void Agent::Fail(const AttemptPtr& attempt, const std::string& detail) {
+  if (attempt->suspected()) OnSuspectFailed(*attempt);
+  GiveUp(attempt, v1::AttemptReport::OUTCOME_FAILED, detail);
+}
 
 void Agent::GiveUp(const AttemptPtr& attempt, v1::AttemptReport::Outcome outcome, const std::string& detail) {
   attempt->report.Clear();

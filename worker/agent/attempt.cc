@@ -45,6 +45,22 @@ v1::StartPack WithoutDropped(v1::StartPack start, const std::set<std::string>& d
   return start;
 }
 
+v1::StartPack GoingOn(const Attempt& attempt) {
+  v1::StartPack start = attempt.start;
+  for (int i = 0; i < start.members_size(); ++i) {
+    v1::PackMember& member = *start.mutable_members(i);
+    const v1::PackMember leased = member;
+    member.clear_checkpoints();
+    for (auto own = attempt.checkpoints.rbegin(); own != attempt.checkpoints.rend(); ++own) {
+      v1::MemberPath& path = *member.add_checkpoints();
+      path.set_path(own->file.string());
+      path.set_member(i);
+    }
+    member.mutable_checkpoints()->MergeFrom(leased.checkpoints());
+  }
+  return start;
+}
+
 v1::AttemptReport Completed(const Attempt& attempt) {
   v1::AttemptReport report = attempt.report;
   report.set_attempt(attempt.number());

@@ -42,22 +42,31 @@ struct AskedLog {
 };
 
 //   kFetching --files there, data sets whole--> kReady --the trainer is free--> kTraining --ended--> kHandingIn --files stored--> a report
+//   kTraining --its process ended, by whose fault nobody knows--> kFetching (agent_suspects.cc)
 struct Attempt {
   enum class Stage { kFetching, kReady, kTraining, kHandingIn };
 
   uint64_t number() const { return lease.attempt(); }
   // For its files and data sets, or for a trainer.
   bool waits() const { return stage == Stage::kFetching || stage == Stage::kReady; }
+  // A trainer has had it.
+  bool begun() const { return !members.empty(); }
+  bool suspected() const { return suspect_at.has_value() && stage != Stage::kHandingIn; }
 
   v1::Lease lease;
   std::filesystem::path folder;
   Stage stage = Stage::kFetching;
-  // From kReady on: the pack with the paths of its files.
+  // From kReady on: the pack with the paths of its files. From kTraining on: without those that were dropped before.
   v1::StartPack start;
   // From kTraining on: the jobs along the member axis of all files that the trainer writes.
   std::vector<std::string> members;
-  // The scheduler or the worker's end asked for a checkpoint and the end of the attempt.
+  // The scheduler, the worker's end or another suspect's turn asked for a checkpoint and the end of the attempt; why, where only the agent can say.
   bool stopping = false;
+  std::string why_stopped;
+  // It may be at fault for the end of the process that trained it (agent_suspects.cc): the furthest step at which such an end has found it. Nothing: it is not suspected.
+  std::optional<int> suspect_at = {};
+  std::string suspected_why;
+  int checkpoints_as_suspect = 0;  // Written since then.
   // Members that nobody wants any more.
   std::set<std::string> dropped;
 
@@ -105,6 +114,9 @@ v1::HeldAttempt HeldOf(const Attempt& attempt, size_t most_points = kPointsPerCa
 
 // The pack without its dropped members; `start` has the paths of fetched files already.
 v1::StartPack WithoutDropped(v1::StartPack start, const std::set<std::string>& dropped);
+
+// What is to be trained: from the attempt's own checkpoints, if it has been begun before, and else from those that came with the lease.
+v1::StartPack GoingOn(const Attempt& attempt);
 
 // A report with the points that no call has carried (with kPointsPerCall of them at most: the others go before), without the dropped members.
 v1::AttemptReport Completed(const Attempt& attempt);

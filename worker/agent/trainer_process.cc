@@ -284,7 +284,7 @@ class TrainerProcess : public std::enable_shared_from_this<TrainerProcess> {
     for (int trainer = 0; trainer < std::ssize(lines_); ++trainer) {
       const std::shared_ptr<const Handlers> handlers = std::exchange(LineOf(trainer).handlers, nullptr);
       if (handlers == nullptr) continue;
-      handlers->on_exit({.how = why_.empty() ? how_ : why_, .of_another = OfAnother(trainer), .bus_error = bus_error_, .last_line = last_line});
+      handlers->on_exit({.how = why_.empty() ? how_ : why_, .of_another = OfAnother(trainer), .of_anyone = lines_.size() > 1 && !culprit_.has_value(), .bus_error = bus_error_, .last_line = last_line});
     }
     while (!waiting_.empty()) {  // Who is told may have others not be.
       const std::function<void()> gone = std::move(waiting_.front().second);

@@ -23,6 +23,7 @@ class Trainer {
   struct Exit {
     std::string how;          // "killed by SIGSEGV", "ended with exit code 1", or why it was killed.
     bool of_another = false;  // It is known that another one of the same process was the cause.
+    bool of_anyone = false;   // Several share the process, and it is not known which of them was.
     bool bus_error = false;   // SIGBUS has killed it: of a file that it has mapped, bytes were not there, or the disk gave none.
     std::string last_line;    // Of what the process has printed.
   };

@@ -41,6 +41,7 @@ void TrainerSlot::StartChild() {
                               {.on_message = [this](const v1::FromTrainer& message) { OnMessage(message); },
                                .on_ending =
                                    [this] {
+                                     if (options_.trainers->share()) handlers_.on_shared_end();
                                      ending_ = true;
                                      if (state_ == State::kIdle) state_ = State::kEnding;
                                    },
@@ -164,10 +165,13 @@ void TrainerSlot::OnMessage(const v1::FromTrainer& message) {
       handlers_.on_finished(TakeOut(), message.finished());
       break;
     case v1::FromTrainer::kFailed: {
+      // The first to find that the GPU has failed need not be the one that it failed for.
+      const bool of_anyone = message.failed().child_ends() && options_.trainers->share();
+      if (of_anyone) handlers_.on_shared_end();
       const AttemptPtr attempt = TakeOut();
       // Before it can be given, and lose, another attempt.
-      if (message.failed().child_ends()) Restart(options_.trainers->share() ? kGpuFailed : "", Trainer::Blame::kNobody);
-      handlers_.on_failed(attempt, message.failed().detail());
+      if (message.failed().child_ends()) Restart(of_anyone ? kGpuFailed : "", Trainer::Blame::kNobody);
+      (of_anyone ? handlers_.on_suspected : handlers_.on_failed)(attempt, message.failed().detail());
       break;
     }
     default:
@@ -194,8 +198,9 @@ void TrainerSlot::OnExit(const Trainer::Exit& exit) {
   const std::string last = LastLineOf(attempt->folder / "log");
   // Where several share a process, what it has printed is in its own log.
   const std::string printed = options_.trainers->share() ? exit.last_line : "";
-  handlers_.on_failed(attempt, fmt::format("crashed: trainer {}{}{}{}{}", how, last.empty() ? "" : "; the log ends with: ", last,
-                                           printed.empty() ? "" : "; the process has printed: ", printed));
+  (exit.of_anyone ? handlers_.on_suspected : handlers_.on_failed)(
+      attempt, fmt::format("crashed: trainer {}{}{}{}{}", how, last.empty() ? "" : "; the log ends with: ", last,
+                           printed.empty() ? "" : "; the process has printed: ", printed));
 }
 
 void TrainerSlot::OnUnusable(const std::string& why) {
@@ -253,9 +258,10 @@ void TrainerSlot::OnHung(const AttemptPtr& attempt) {
     return handlers_.on_interrupted(attempt, Interrupted("does not end"));
   }
   // Where all are silent, what makes them wait is on the GPU, and may be any one's.
-  const bool nobody_knows = options_.trainers->share() && handlers_.others_are_silent();
-  Restart(NoSignOfLife(*attempt), nobody_knows ? Trainer::Blame::kNobody : Trainer::Blame::kThisOne);
-  handlers_.on_failed(attempt, fmt::format("{}{} at step {}", how, Word(attempt->phase), attempt->step));
+  const bool of_anyone = options_.trainers->share() && handlers_.others_are_silent();
+  if (of_anyone) handlers_.on_shared_end();
+  Restart(NoSignOfLife(*attempt), of_anyone ? Trainer::Blame::kNobody : Trainer::Blame::kThisOne);
+  (of_anyone ? handlers_.on_suspected : handlers_.on_failed)(attempt, fmt::format("{}{} at step {}", how, Word(attempt->phase), attempt->step));
 }
 
 }  // namespace longreach::agent

@@ -47,12 +47,16 @@ class TrainerSlot {
     std::function<void(const AttemptPtr&, const v1::PackFinished&)> on_finished;
     // The attempt is out of the slot: refused by the child, or lost with it. The text is one line.
     std::function<void(const AttemptPtr&, const std::string& detail)> on_failed;
-    // Before on_failed: a file that the process had mapped gave no bytes.
+    // The attempt is out of the slot, lost with a process that others share, and it may be at fault for that, as may they.
+    std::function<void(const AttemptPtr&, const std::string& detail)> on_suspected;
+    // Before on_failed and on_suspected: a file that the process had mapped gave no bytes.
     std::function<void(const AttemptPtr&)> on_bus_error;
     // The attempt is out of the slot, lost with the process for another's reason.
     std::function<void(const AttemptPtr&, const std::string& detail)> on_interrupted;
     // The trainer has left an attempt that was abandoned, and the slot is free.
     std::function<void(const AttemptPtr&)> on_free;
+    // The process that several share is to end; no attempt of it is out of its slot yet. Told more than once of the same end.
+    std::function<void()> on_shared_end;
     // Whether trainers of other slots, which share the process, have given no sign of life for a while either.
     std::function<bool()> others_are_silent;
   };

@@ -40,6 +40,29 @@ TEST(AttemptTest, OneThatBeganEarlierThanItsLeaseSaysTellsSoUntilACallWithItIsAn
   EXPECT_EQ(HeldOf(attempt).phase(), "uploading");
 }
 
+TEST(AttemptTest, GoesOnFromItsOwnCheckpointsFirstAndWithoutAnyFromThoseOfItsLease) {
+  Attempt attempt;
+  for (const int member : {3, 1}) {
+    v1::MemberPath& leased = *attempt.start.add_members()->add_checkpoints();
+    leased.set_path("/a/fetched");
+    leased.set_member(member);
+  }
+  EXPECT_EQ(GoingOn(attempt).SerializeAsString(), attempt.start.SerializeAsString());
+
+  attempt.checkpoints = {{"/a/checkpoint-10", 10}, {"/a/checkpoint-20", 20}};
+
+  const v1::StartPack start = GoingOn(attempt);
+  for (int member = 0; member < 2; ++member) {
+    const auto& checkpoints = start.members(member).checkpoints();
+    ASSERT_EQ(checkpoints.size(), 3);
+    EXPECT_EQ(checkpoints[0].path(), "/a/checkpoint-20");
+    EXPECT_EQ(checkpoints[0].member(), member);
+    EXPECT_EQ(checkpoints[1].path(), "/a/checkpoint-10");
+    EXPECT_EQ(checkpoints[1].member(), member);
+    EXPECT_EQ(checkpoints[2].SerializeAsString(), attempt.start.members(member).checkpoints(0).SerializeAsString());
+  }
+}
+
 TEST(AttemptTest, OneThatBeganAnewTellsSo) {
   Attempt attempt = LeasedFrom(20);
 
