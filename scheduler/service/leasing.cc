@@ -284,8 +284,7 @@ absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker
     ASSIGN_OR_RETURN(std::vector<store::JobRow> ready, JobsOf(tx, turn, abilities, room.noops));
     if (ready.size() > 1 && !noop) {
       const absl::StatusOr<v1::JobSpec> spec = specs_.Read(ready.front());
-      const experiments::Kind* kind = spec.ok() ? experiments::FindKind(spec->experiment()) : nullptr;
-      const auto most = static_cast<size_t>(kind == nullptr ? 1 : core::MembersOfMessage(spec->ByteSizeLong(), kind->MeasurementsOf(*spec)));
+      const auto most = static_cast<size_t>(spec.ok() ? MostInPack(*spec) : 1);
       if (ready.size() > most) ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(most), ready.end());
     }
     if (ready.empty()) return absl::InternalError(fmt::format("the group of job {} has no ready job", turn.group.first));

@@ -6,6 +6,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "proto/base/text.h"
+#include "scheduler/experiments/registry.h"
 
 namespace longreach::service {
 namespace {
@@ -53,6 +54,11 @@ std::vector<std::string> AllOf(const DataSetNames& names) {
   all.insert(all.end(), names.mixture.begin(), names.mixture.end());
   std::erase(all, "");
   return all;
+}
+
+int MostInPack(const v1::JobSpec& spec) {
+  const experiments::Kind* kind = experiments::FindKind(spec.experiment());
+  return kind == nullptr ? 1 : core::MembersOfMessage(spec.ByteSizeLong(), kind->MeasurementsOf(spec));
 }
 
 absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement) {

@@ -32,6 +32,10 @@ DataSetNames SplitDataSets(std::string_view data);
 // Those that there are, corpus first.
 std::vector<std::string> AllOf(const DataSetNames& names);
 
+// The most jobs like this one that fit into a pack: core::MembersOfMessage() of what it is and measures. One of a kind that this program
+// does not know is alone. Packs are leased and planned by it.
+int MostInPack(const v1::JobSpec& spec);
+
 absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement);
 
 // False: it begins, and calls before it knows itself.

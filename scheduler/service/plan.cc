@@ -94,6 +94,7 @@ void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, 
     cost_ = CostOf(spec);
     needs_trainer_ = !kind->ComputesNothing();
     size_ = {.experiment = kind->Name(), .memory_bytes = cost_.memory_bytes, .flops = cost_.flops};
+    most_in_pack_ = MostInPack(spec);
     cost_of_ = pack_key;
     for (std::string& name : AllOf(DataSetNamesOf(spec))) data_sets_.insert(std::move(name));
   }
@@ -107,6 +108,7 @@ void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, 
   Open& open = open_[pack_key];
   open.jobs += jobs;
   open.cost = cost_;
+  open.most_in_pack = most_in_pack_;
 }
 
 void PlanCounter::Add(const experiments::ExpandedJob& job, bool member, store::State state) {
@@ -140,8 +142,9 @@ v1::Plan PlanCounter::Plan(int pack_limit) const {
   int64_t packs = alone_;
   double memory_bytes = 0;
   for (const auto& [key, open] : open_) {
-    packs += core::PacksOf(open.jobs, pack_limit);
-    memory_bytes = std::max(memory_bytes, MemoryOfPack(open.cost, std::min<int64_t>(open.jobs, pack_limit)));
+    const int most = std::min(pack_limit, open.most_in_pack);
+    packs += core::PacksOf(open.jobs, most);
+    memory_bytes = std::max(memory_bytes, MemoryOfPack(open.cost, std::min<int64_t>(open.jobs, most)));
   }
   v1::Plan plan;
   plan.set_jobs(static_cast<int>(members_));

@@ -57,6 +57,7 @@ class PlanCounter {
   struct Open {
     int64_t jobs = 0;
     experiments::Cost cost = {};  // Of each.
+    int most_in_pack = 1;         // Whatever workers could take.
   };
   std::unordered_map<std::string, Role> seen_;
   std::unordered_map<std::string, Open> open_;     // By pack key.
@@ -64,6 +65,7 @@ class PlanCounter {
   std::string cost_of_;                            // Pack key of the job that cost_ is of.
   experiments::Cost cost_;
   core::WorkSize size_;
+  int most_in_pack_ = 1;
   bool needs_trainer_ = true;
   std::set<std::string> data_sets_;
   std::map<core::WorkSize, double> work_;

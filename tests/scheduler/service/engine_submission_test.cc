@@ -154,6 +154,30 @@ TEST_F(EngineSubmissionTest, APlanThatNobodyWaitsForEnds) {
   EXPECT_EQ(looks, 5);
 }
 
+// Whatever a worker takes, a report with the values of all members has to fit into a message.
+TEST_F(EngineSubmissionTest, APlanCountsThePacksThatJobsWithManyValuesAreLeasedIn) {
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(128);
+  worker.next().set_free_slots(0);
+  worker.Sync();
+  v1::SweepSpec spec = Sweep("s", 200);
+  for (int length = 41; length < 540; ++length) spec.mutable_evaluation()->add_lengths(length);
+  EXPECT_EQ(Submit(spec).plan().packs(), 2);
+  ASSERT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok());
+
+  spec.set_name("curves");
+  spec.mutable_evaluation()->set_curve_every(50);
+  const v1::SubmitSweepResponse made = Submit(spec), again = Submit(spec);
+
+  worker.next().set_free_slots(10);
+  const v1::SynchronizeResponse given = worker.Sync();
+  EXPECT_GT(given.leases_size(), 2);
+  EXPECT_EQ(made.plan().packs(), given.leases_size());
+  EXPECT_EQ(again.plan().packs(), made.plan().packs()) << "counted by what the store has";
+  const double members = given.leases(0).jobs_size();
+  EXPECT_DOUBLE_EQ(made.plan().pack_memory_bytes(), made.plan().checkpoint_bytes() / 200 / 3 * 4 * members);
+}
+
 TEST_F(EngineSubmissionTest, ATableSaysThatJobsAreToCome) {
   EXPECT_FALSE(BreakOff(Sweep("s", 5)).ok());
   v1::GetTableRequest request;
