@@ -354,7 +354,12 @@ class Plot final : public Command {
   std::string Summary(const SystemSettings& settings, const std::vector<PlotPanel>& panels) const {
     std::vector<std::string> parts;
     if (const std::string over = AggregatedOver(settings, WhatValuesAre()); !over.empty()) parts.push_back(over + (HasBands() && HasDeviations(panels) ? "; bands: standard deviation" : ""));
-    if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_, only_, slice_, axes_.Has(kStepAxis)));
+    if (metric_ != kTrainingLoss) {
+      const bool by_step = axes_.Has(kStepAxis);
+      if (!axes_.Has("length")) parts.push_back(AtLength(length_, only_, slice_, by_step));
+      // What an axis is called says the rest.
+      else if (const std::string lengths = AtEachLength(only_, slice_, by_step); lengths != AtEachLength({}, "")) parts.push_back(lengths);
+    }
     if (!slice_.empty()) parts.push_back(slice_);
     if (axes_.x == kStepAxis && metric_ == kTrainingLoss && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in at most {} of steps", Count(step_bins_, "range")));
     return Join(parts, "; ");

@@ -82,9 +82,11 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
     if (catalog::FindSliceAxis(only.substr(0, only.find('='))) != nullptr) slices.push_back(only);
   }
   std::erase(slices, "");
-  const std::string lengths = table.metric() == kTrainingLoss ? IsBy(table, kStepAxis) ? "by step" : "at the newest step"
-                              : IsBy(table, "length") ? "at each test length"
-                                          : AtLength(table.length(), {table.only().begin(), table.only().end()}, table.slice(), IsBy(table, kStepAxis));
+  const std::vector<std::string> only(table.only().begin(), table.only().end());
+  const bool by_step = IsBy(table, kStepAxis);
+  const std::string lengths = table.metric() == kTrainingLoss ? by_step ? "by step" : "at the newest step"
+                              : IsBy(table, "length")         ? AtEachLength(only, table.slice(), by_step)
+                                                              : AtLength(table.length(), only, table.slice(), by_step);
   std::vector<std::string> parts = {fmt::format("{}: {} {}", sweep.name(), WithUnit(table.metric()), lengths)};
   if (!slices.empty()) parts.push_back(Join(slices, " and "));
   if (!over.empty()) parts.push_back(over);

@@ -37,6 +37,9 @@ std::string AxisInWords(std::string axis) {
   return axis;
 }
 
+// Values are of tests while jobs were trained.
+bool AreAtAStep(const Only& only, std::string_view slice) { return only.Of(kStepAxis) != nullptr || StepOfSlice(slice).has_value(); }
+
 }  // namespace
 
 std::string WithUnit(std::string_view name, std::string_view unit) {
@@ -54,8 +57,11 @@ std::string AtLength(int length, const std::vector<std::string>& only, std::stri
     return lengths->IsSingle() ? fmt::format("at length {}", Join(lengths->Words(), "")) : fmt::format("averaged over length {}", Join(lengths->Words(), " and "));
   }
   if (length > 0) return fmt::format("at length {}", length);
-  const bool of_steps = by_step || asked.Of(kStepAxis) != nullptr || StepOfSlice(slice).has_value();
-  return of_steps ? "over the lengths of curves" : "over all test lengths";
+  return by_step || AreAtAStep(asked, slice) ? "over the lengths of curves" : "over all test lengths";
+}
+
+std::string AtEachLength(const std::vector<std::string>& only, std::string_view slice, bool by_step) {
+  return by_step || AreAtAStep(Only(only), slice) ? "at each length of curves" : "at each test length";
 }
 
 std::string AggregatedOver(const SystemSettings& settings, const Aggregation& how) {

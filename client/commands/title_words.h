@@ -18,6 +18,8 @@ std::string WithUnit(std::string_view metric);
 // value is the mean then, "averaged over length 41 to 60". Values of tests while jobs were trained are over those tests' lengths, which may be fewer:
 // "over the lengths of curves". Such are those of a slice, or of an `only`, that names a step, and those with steps as an axis, `by_step`.
 std::string AtLength(int length, const std::vector<std::string>& only, std::string_view slice, bool by_step = false);
+// The same where each length has a place of its own: "at each test length", "at each length of curves".
+std::string AtEachLength(const std::vector<std::string>& only, std::string_view slice, bool by_step = false);
 
 struct Aggregation {
   std::string aggregate;           // max, min, mean or median.

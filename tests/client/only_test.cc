@@ -51,6 +51,11 @@ TEST(TitleWordsTest, ValuesAtStepsAreOverTheLengthsOfCurves) {
   EXPECT_EQ(AtLength(0, {"step=200"}, ""), "over the lengths of curves");
   EXPECT_EQ(AtLength(40, {"step=200"}, ""), "at length 40");
   EXPECT_EQ(AtLength(0, {}, "depth=3"), "over all test lengths");
+
+  EXPECT_EQ(AtEachLength({}, "", /*by_step=*/true), "at each length of curves");
+  EXPECT_EQ(AtEachLength({"seed=0"}, "step=200"), "at each length of curves");
+  EXPECT_EQ(AtEachLength({"step=200"}, ""), "at each length of curves");
+  EXPECT_EQ(AtEachLength({"seed=0"}, "depth=3"), "at each test length");
 }
 
 TEST(OnlyTest, ASystemHasTheAxesOfItsSweepButForItsOwn) {

@@ -103,6 +103,10 @@ TEST_F(PlotTest, ScoresByStepAreOfJobsThatWereTestedWhileTheyWereTrained) {
   ASSERT_EQ(Run("at.vl.json", {"--x", "step", "--metric", "accuracy", "--length", "100"}).code, kDone);
   EXPECT_EQ(scheduler_.table_request.table().length(), 100);
   EXPECT_THAT(Written("at.vl.json"), HasSubstr("at length 100"));
+  ASSERT_EQ(Run("lengths.vl.json", {"--x", "length", "--metric", "accuracy", "--only", "step=200"}).code, kDone);
+  EXPECT_THAT(Written("lengths.vl.json"), HasSubstr("at each length of curves")) << "the others were not tested then";
+  ASSERT_EQ(Run("end.vl.json", {"--x", "length", "--metric", "accuracy"}).code, kDone);
+  EXPECT_THAT(Written("end.vl.json"), Not(HasSubstr("at each"))) << "the axis is called so";
 }
 
 // A line that no job trains up to would be false.

@@ -121,6 +121,8 @@ TEST_F(ResultsTest, RowsAndColumnsMayBeSeveralAxes) {
   EXPECT_EQ(scheduler_.table_request.table().rows(), "task,length");
   EXPECT_EQ(scheduler_.table_request.table().columns(), "encoding,learning_rate");
   EXPECT_EQ(scheduler_.table_request.table().title(), "mine: accuracy (%) at each test length, maximum over seeds");
+  Run({"results", "last", "--rows", "task,length", "--columns", "encoding", "--only", "step=200"});
+  EXPECT_THAT(scheduler_.table_request.table().title(), ::testing::StartsWith("mine: accuracy (%) at each length of curves, step=200, maximum"));
   EXPECT_THAT(Run({"results", "last", "--rows", "task,length", "--length", "50"}).err, HasSubstr("--length 50: the test lengths are the table's rows"));
   Run({"results", "last", "--rows", "task,step", "--columns", "encoding"});
   EXPECT_EQ(scheduler_.table_request.table().metric(), "training_loss");
