@@ -282,7 +282,7 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
     const size_t more = report.misplaced.size() - 1;
     response.add_differences(fmt::format("here, {}{}: such a row of this store names another job's part of a file that both have, or another file than it says. It stays, and a worker refuses to begin "
                                          "with that part; 'longreach store check --repair' of this store takes from the files where each job's part is",
-                                         report.misplaced.front(), more > 0 ? fmt::format(" (and {} more such rows)", more) : ""));
+                                         report.misplaced.front(), more > 0 ? fmt::format(" (and {} more such {})", more, more == 1 ? "row" : "rows") : ""));
   }
   if (report.lacking > 0) {
     response.add_differences(fmt::format("{} of its files {} missing or damaged over there and not here either; a merge of a store that has {} brings {}", report.lacking,

@@ -14,9 +14,12 @@
 namespace longreach::service {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 using longreach::testing::TemporaryFolder;
 using store::At;
 using store::MakePack;
@@ -104,6 +107,41 @@ TEST_F(MaintenanceTest, AMergeTellsHowFarItIsOfItsFilesAndThenOfItsJobs) {
   ASSERT_FALSE(of_files.empty());
   EXPECT_EQ(of_files.back(), 24) << "each file once";
   EXPECT_THAT(jobs, ElementsAre(1, 2, 3));
+}
+
+TEST_F(MaintenanceTest, AMergeSaysWhichRowsOfOursTheFilesContradictAndThatARepairMendsThem) {
+  const std::vector<store::NewJob> pack = MakePack(2);
+  // Swapped: each job has the other one's part of the file, as a damaged page or a bug would leave it.
+  const auto fill = [&pack](TestStore& test, const std::string& worker, bool swapped) {
+    const std::vector<int64_t> jobs = test.AddSweep("one", pack);
+    const int64_t attempt = test.Start(worker, jobs);
+    for (const int member : {0, 1}) {
+      test.AddFile(jobs[static_cast<size_t>(member)], "weights", 100, attempt, store::PackFileBytes("weights", 100, {pack[0].id, pack[1].id}), swapped ? 1 - member : member);
+    }
+    test.Succeed(attempt, 0.75);
+  };
+  fill(ours_, "w1", /*swapped=*/true);
+  {
+    TestStore theirs(folder_ / "theirs.db");
+    theirs.AddWorker("w2");
+    fill(theirs, "w2", /*swapped=*/false);
+  }
+  StartWriter();
+
+  ASSERT_OK_AND_ASSIGN(const v1::MergeStoreResponse response, Merge("theirs.db"));
+
+  const std::string first = pack[0].id.substr(0, 8), second = pack[1].id.substr(0, 8);
+  EXPECT_THAT(response.differences(),
+              ElementsAre(AllOf(StartsWith("here, weights "), AnyOf(HasSubstr(" of job " + first + ": its member 1 is of job " + second), HasSubstr(" of job " + second + ": its member 0 is of job " + first)),
+                                HasSubstr(" (and 1 more such row): such a row of this store names another job's part of a file that both have, or another file than it says. It stays, and a worker refuses to "
+                                          "begin with that part; 'longreach store check --repair' of this store takes from the files where each job's part is"))));
+  EXPECT_EQ(Read<int>("SELECT count(*) FROM artifacts WHERE member = 2 - job"), 2) << "they stay";
+
+  ASSERT_OK(RepairStore(*ours_.store, *writer_, At(100)));
+
+  EXPECT_EQ(Read<int>("SELECT count(*) FROM artifacts WHERE member = job - 1"), 2);
+  ASSERT_OK_AND_ASSIGN(const v1::MergeStoreResponse again, Merge("theirs.db"));
+  EXPECT_THAT(again.differences(), IsEmpty());
 }
 
 TEST_F(MaintenanceTest, AMergeThatIsRefusedSaysWhyAndWritesNothing) {
