@@ -11,9 +11,11 @@
 #include "client/meant_command.h"
 #include "client/output/text.h"
 #include "client/spec/meant_field.h"
+#include "client/store_file.h"
 #include "longreach/v1/spec.pb.h"
 #include "proto/base/build_info.h"
 #include "proto/base/parse_errors.h"
+#include "proto/base/shell_word.h"
 #include "proto/base/text.h"
 #include "proto/manual/help_text.h"
 
@@ -52,10 +54,22 @@ std::string PathOf(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : PathOf(*app.get_parent()) + " " + app.get_name();
 }
 
+// A store's file in the place of a sweep or a job, of a command to which no store is named: what names it. Empty: there is none.
+std::string StoreMeant(const CLI::App& command) {
+  constexpr std::string_view kOfFiles[] = {"DIR", "FILE", "OTHER", "PATH"};
+  if (FindOption(command, "--store")->count() > 0) return "";
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_positional() || std::ranges::find(kOfFiles, option->get_name()) != std::end(kOfFiles)) continue;
+    const std::vector<std::string>& words = option->results();
+    if (const auto file = std::ranges::find_if(words, IsStoreFile); file != words.end()) return fmt::format("'--store {}' names a store;", ShellWord(*file));
+  }
+  return "";
+}
+
 // Hydra's way to override a field, a field and its value in two words, and a store that is named by its file alone: here these are options.
 // And two sweeps where there is place for one.
 std::string OptionHint(const CLI::App& app, const CLI::ParseError& error, const std::string& message) {
-  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return "";
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return StoreMeant(app);
   const std::string_view words = std::string_view(message).substr(std::min(message.find(": "), message.size() - 2) + 2);
   const std::string_view first = words.substr(0, words.find(' '));
   if (first.ends_with(".db")) {
@@ -88,6 +102,10 @@ std::string OptionMeant(const CLI::App& app, std::string_view word, std::string_
   if (name == "--format") return "did you mean '--output'?";
   for (const Format format : {Format::kCsv, Format::kJson, Format::kLatex, Format::kMarkdown}) {
     if (name == fmt::format("--{}", FormatName(format))) return fmt::format("did you mean '-o {}'?", FormatName(format));
+  }
+  constexpr std::string_view kAtATime[] = {"--jobs", "--num-workers", "--parallel", "--workers"};
+  if (app.get_option_no_throw("--packs") != nullptr && std::ranges::find(kAtATime, name) != std::end(kAtATime)) {
+    return "'--packs N' trains N packs at a time, '--device cuda:0..3' has a worker for each of these GPUs;";
   }
   if (app.get_option_no_throw("--set") == nullptr) return "";
   name.erase(0, 2);
@@ -199,6 +217,16 @@ bool WantsJson(const std::vector<std::string>& arguments, const Environment& env
 int Report(const absl::Status& status, bool json, const Environment& environment) {
   *environment.err << (json ? FormatErrorAsJson(status) : FormatError(status)) << std::flush;
   return ExitCodeOf(status);
+}
+
+// The error of a command that asked a scheduler nobody named, or had not all that it takes, where it was given a store's file instead.
+absl::Status NameStoreMeant(const absl::Status& error, const CLI::App& command) {
+  const bool asked_nobody = absl::IsUnavailable(error) && FindOption(command, "--scheduler")->count() == 0;
+  if (!asked_nobody && !absl::IsInvalidArgument(error)) return error;
+  const std::string meant = StoreMeant(command);
+  if (meant.empty()) return error;
+  const ErrorText text = SplitError(error);
+  return Error(error.code(), text.message, JoinHints(meant, asked_nobody ? "with it 'longreach sweeps' lists the sweeps of that store" : text.hint));
 }
 
 // `code`, if all of the answer has been written.
@@ -377,7 +405,7 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
   if (const absl::Status empty = CheckValuesGiven(CommandGiven(tree->root)); !empty.ok()) return Report(empty, json, environment);
   const absl::StatusOr<int> code = RunCommand(*tree, environment, json);
   environment.out->flush();
-  if (!code.ok()) return Report(NameGivenOptions(code.status(), GivenOptions(tree->root)), json, environment);
+  if (!code.ok()) return Report(NameStoreMeant(NameGivenOptions(code.status(), GivenOptions(tree->root)), CommandGiven(tree->root)), json, environment);
   return Written(*code, json, environment);
 }
 

@@ -137,6 +137,10 @@ absl::Status CheckMetric(const std::string& metric) {
 }  // namespace
 
 absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate) {
+  if (constexpr std::string_view kDeviations[] = {"deviation", "sd", "std", "stddev", "stdev"}; std::ranges::find(kDeviations, aggregate) != std::end(kDeviations)) {
+    return UsageError(fmt::format("--aggregate: unknown value '{}'", aggregate),
+                      fmt::format("a standard deviation stands beside a mean: --aggregate mean --spread in tables, the bands of figures; there are: {}", Join(catalog::Aggregates(), ", ")));
+  }
   RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate, catalog::Aggregates(), MeantElsewhere(WordOf::kAggregate, aggregate)));
   return CheckMetric(metric);
 }

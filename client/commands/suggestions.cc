@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/output/text.h"
+#include "client/store_file.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -91,11 +92,11 @@ std::string NameInPlaceOfFile(std::string_view sentence) {
   const size_t end = sentence.rfind(kEnd);
   if (!sentence.starts_with(kBegin) || end == sentence.npos || end < kBegin.size()) return std::string(sentence);
   const std::string word(sentence.substr(kBegin.size(), end - kBegin.size()));
-  std::error_code error;
-  const bool is_there = std::filesystem::is_regular_file(word, error);
-  if (is_there && word.ends_with(".db")) {
+  if (IsStoreFile(word)) {
     return fmt::format("there is no sweep '{}', which is a store's file\n'--store {}' looks into it, and the command diff compares results with those of another store", word, ShellWord(word));
   }
+  std::error_code error;
+  const bool is_there = std::filesystem::is_regular_file(word, error);
   if (!is_there && !word.ends_with(".yaml") && !word.ends_with(".yml")) return std::string(sentence);
   // Of one with parts the sweeps have names of their own.
   const absl::StatusOr<SweepFile> file = is_there ? LoadSweep(LooksLikePath(word) ? word : "./" + word) : absl::NotFoundError("");

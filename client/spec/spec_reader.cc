@@ -19,6 +19,7 @@
 #include "client/spec/meant_field.h"
 #include "client/spec/parts.h"
 #include "client/spec/table_order.h"
+#include "client/store_file.h"
 #include "proto/base/names.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
@@ -391,7 +392,7 @@ absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path, const std
     std::string hint =
         JoinHints(DidYouMean(preset_or_path, known), "'longreach list presets' shows all of them");
     if (const std::string file = FileMeant(preset_or_path, folder); !file.empty()) {
-      hint = file.ends_with(".db") ? fmt::format("'--store {}' names a store; a preset or a sweep file says what to train", Printable(preset_or_path))
+      hint = IsStoreFile((folder / file).string()) ? fmt::format("'--store {}' names a store; a preset or a sweep file says what to train", Printable(preset_or_path))
                                    : fmt::format("there is a file {0} here: to read it, write '{0}'", Printable(file));
     }
     if (preset_or_path == "-") hint = "to read a sweep file from standard input, write /dev/stdin";

@@ -27,6 +27,7 @@ TEST_F(ArgumentsTest, AWordOfAnotherProgramIsAnsweredWithOurOwn) {
   EXPECT_THAT(refused({"results", "last", "--metric", "val_loss"}), HasSubstr("--metric: unknown value 'val_loss'\n  did you mean 'loss'? there are: "));
   EXPECT_THAT(refused({"results", "last", "--metric", "ppl"}), HasSubstr("did you mean 'perplexity'?"));
   EXPECT_THAT(refused({"results", "last", "--aggregate", "average"}), HasSubstr("--aggregate: unknown value 'average'\n  did you mean 'mean'? there are: max, "));
+  EXPECT_THAT(refused({"results", "last", "--aggregate", "std"}), HasSubstr("--aggregate: unknown value 'std'\n  a standard deviation stands beside a mean: --aggregate mean --spread in tables, "));
   EXPECT_THAT(refused({"jobs", "last", "--state", "pending"}), HasSubstr("--state: unknown value 'pending'\n  did you mean 'queued'? there are: "));
   EXPECT_THAT(refused({"results", "last", "--metric", "pending"}), ::testing::Not(HasSubstr("queued")));
   EXPECT_THAT(refused({"jobs", "last", "--state", "avg"}), ::testing::Not(HasSubstr("did you mean")));

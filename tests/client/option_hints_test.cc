@@ -51,6 +51,31 @@ TEST(OptionHintsTest, AStoreThatIsNamedByItsFileAloneIsAnsweredWithStore) {
   ExpectRefusedAsUsage({"pause", "last", "x=1"}, "not expected here: x=1\n  'longreach pause --help'");
 }
 
+TEST(OptionHintsTest, AStoresFileInThePlaceOfASweepIsAnsweredWithStore) {
+  const TempFolder folder;
+  const std::string named = folder.Write("b1.db", ""), begun = folder.Write("b1.sqlite", std::string("SQLite format 3\0", 16)), other = folder.Write("b1.txt", "SQLite");
+  ExpectRefusedAsUsage({"plot", named}, "error: --file is required\n  '--store " + named + "' names a store; 'longreach plot --help'");
+  ExpectRefusedAsUsage({"plot", begun}, "'--store " + begun + "' names a store;");
+  ExpectRefusedAsUsage({"plot", other}, "error: --file is required\n  'longreach plot --help'");
+  ExpectRefusedAsUsage({"compare", named}, "error: SECOND is missing\n  '--store " + named + "' names a store; two sweeps: ");
+  ExpectRefusedAsUsage({"compare", "last", "--store", named}, "error: SECOND is missing\n  two sweeps: ");
+
+  const std::string nobody = "unix:" + (folder.path() / "nobody").string();
+  for (const char* command : {"results", "status", "jobs"}) {
+    const Outcome outcome = RunCommandLine({command, named}, {{"LONGREACH_SCHEDULER", nobody}});
+    EXPECT_EQ(outcome.code, kUnreachable) << command;
+    EXPECT_EQ(outcome.err, "error: no scheduler at " + nobody + "\n  '--store " + named + "' names a store; with it 'longreach sweeps' lists the sweeps of that store\n");
+  }
+  const Outcome asked = RunCommandLine({"results", named, "--scheduler", nobody});
+  EXPECT_EQ(asked.code, kUnreachable);
+  EXPECT_THAT(asked.err, HasSubstr("  start one with")) << "it is that one which is to answer";
+}
+
+TEST(OptionHintsTest, PartsOfWorkAtATimeAreAnsweredWithPacks) {
+  ExpectRefusedAsUsage({"run", "quickstart", "--workers", "2"}, "unknown option '--workers'\n  '--packs N' trains N packs at a time, '--device cuda:0..3' has a worker for each of these GPUs; 'longreach run --help'");
+  ExpectRefusedAsUsage({"status", "--workers", "2"}, "unknown option '--workers'\n  'longreach status --help'");
+}
+
 TEST(OptionHintsTest, ASecondFileOfAStoreBesideOneIsNotAnsweredWithStore) {
   ExpectRefusedAsUsage({"store", "merge", "a.db", "b.db", "--store", "c.db"}, "not expected here: b.db\n  stores are merged one after the other; 'longreach store merge --help'");
   ExpectRefusedAsUsage({"sweeps", "a.db", "--store", "c.db"}, "not expected here: a.db\n  'longreach sweeps --help'");
