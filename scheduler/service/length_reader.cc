@@ -4,6 +4,8 @@
 #include <optional>
 #include <set>
 
+#include "proto/catalog/catalog.h"
+#include "proto/types/words.h"
 #include "scheduler/service/replies.h"
 
 namespace longreach::service {
@@ -15,7 +17,9 @@ absl::StatusOr<std::vector<int>> LengthReader::LengthsOf(const TableSource& memb
     for (const store::LengthValue& value : values) measured.insert(value.length);
   }));
   std::vector<int> lengths = of_tests;
-  if (!std::ranges::includes(of_tests, measured)) lengths.assign(measured.begin(), measured.end());
+  // While a job is trained it may be tested at some of its lengths only.
+  const bool on_the_way = !measured.empty() && catalog::SliceKeys(table_.spec().slice()).contains(kStepAxis);
+  if (on_the_way || !std::ranges::includes(of_tests, measured)) lengths.assign(measured.begin(), measured.end());
   std::erase_if(lengths, [&](int length) { return measured.empty() ? !table_.AsksForLength(length) : !table_.TakesLength(length); });
   return lengths;
 }

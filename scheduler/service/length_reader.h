@@ -17,8 +17,8 @@ class LengthReader {
  public:
   LengthReader(sql::Connection& db, ResultsTable& table) : db_(db), table_(table) {}
 
-  // Those of the tests, whether or not anything was measured yet; of what is measured elsewhere, as by bins of positions, where it was. Without those
-  // that the table is not asked for.
+  // Those of the tests, whether or not anything was measured yet; of what is measured elsewhere, as by bins of positions or at a step, where it
+  // was. Without those that the table is not asked for.
   absl::StatusOr<std::vector<int>> LengthsOf(const TableSource& members, const v1::SweepSpec& sweep);
 
   // Each job that is wanted once with each of `lengths`, without a value where it has none there; the others once. `extra`: as ResultsTable::IsWanted().

@@ -474,14 +474,19 @@ TEST_F(SliceTableTest, ScoresByStepAreInTheOrderOfSteps) {
   spec.set_length(2048);
   const v1::Table at_one = Table(spec);
 
-  std::vector<std::string> steps;
-  for (const auto& row : over_all.rows()) steps.push_back(row.key());
-  EXPECT_THAT(steps, ElementsAre("500", "1000", "10000"));
+  EXPECT_THAT(Keys(over_all.rows()), ElementsAre("500", "1000", "10000"));
   ASSERT_EQ(over_all.cells_size(), 6);
   EXPECT_EQ(over_all.cells(0).measured(), 3);
   std::vector<double> at_length;
   for (const v1::TableCell& cell : at_one.cells()) at_length.push_back(cell.measured());
   EXPECT_THAT(at_length, ElementsAre(3.5, 3.5, 2.5, 2.5, 1.5, 1.5));
+
+  spec.clear_length();
+  spec.set_rows("length");
+  spec.set_slice("step=500");
+  const v1::Table by_length = Table(spec);
+  EXPECT_THAT(Keys(by_length.rows()), ElementsAre("2048"));
+  EXPECT_THAT(by_length.notes(), IsEmpty());
 }
 
 }  // namespace
