@@ -251,7 +251,7 @@ void SetUpProcess() {
   umask(S_IRWXG | S_IRWXO);  // Store, artifacts, sockets and backups are their owner's alone, whatever the caller's umask.
   RaiseFileLimit();
   std::set_new_handler(service::EndWithoutMemory);
-  service::BoundWhatThreadsKeep();
+  service::BoundWhatIsKept();
   std::signal(SIGPIPE, SIG_IGN);
 }
 

@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <absl/synchronization/mutex.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -23,13 +24,16 @@ namespace longreach::service {
   _exit(1);
 }
 
-// To be called before threads are. malloc_trim leaves the end of every heap but the first, of which threads have one each: free()
-// alone gives that back, once it is longer than a threshold, which glibc raises to twice the largest block that was ever freed
-// unless it is set. One message of 16 MiB, and each thread's heap would keep 32 for good.
-inline void BoundWhatThreadsKeep() {
+// To be called before threads are: what would be kept for good after a flood of calls, and no trim gives back.
+inline void BoundWhatIsKept() {
+  // malloc_trim leaves the end of every heap but the first, of which threads have one each: free() alone gives that back, once it is longer
+  // than a threshold, which glibc raises to twice the largest block that was ever freed unless it is set. One message of 16 MiB, and each
+  // thread's heap would keep 32.
   static constexpr int kLargestKept = 1 << 20;  // Above what all but a few messages take.
   mallopt(M_MMAP_THRESHOLD, kLargestKept);
   mallopt(M_TRIM_THRESHOLD, kLargestKept);
+  // Abseil as Debian builds it looks for cycles of locks, and each of gRPC's calls has some: a graph that has been large stays so.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
 // Looks every few seconds for as long as `io` runs. Work as usual keeps little, so it never pays for a trim.

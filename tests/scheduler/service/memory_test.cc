@@ -46,7 +46,7 @@ size_t ResidentMib() {
 
 TEST(MemoryTest, AThreadThatLivesOnGivesBackWhatItHadAfterALargeMessage) {
   const auto take_and_give_back = [] {
-    BoundWhatThreadsKeep();
+    BoundWhatIsKept();
     void* volatile message = std::malloc(size_t{16} << 20);
     std::free(message);
     size_t before = 0, highest = 0, after = 0;

@@ -482,6 +482,7 @@ TEST_F(SliceTableTest, ScoresByStepAreInTheOrderOfSteps) {
   EXPECT_THAT(at_length, ElementsAre(3.5, 3.5, 2.5, 2.5, 1.5, 1.5));
 
   spec.clear_length();
+  spec.clear_step_bins();
   spec.set_rows("length");
   spec.set_slice("step=500");
   const v1::Table by_length = Table(spec);
