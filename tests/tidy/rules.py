@@ -53,7 +53,7 @@ EXTERNAL = {
     "gtest/": ["tests"],
     "gmock/": ["tests"],
     "absl/status/": [""],
-    "absl/synchronization/": ["tests/support/tsan"],  # Its locks are made known to the thread sanitizer.
+    "absl/synchronization/": ["scheduler/service", "tests/support/tsan"],  # gRPC's locks: no search for cycles of them; known to the thread sanitizer.
     "absl/time/": ["tests/support/tsan"],
     "absl/": [],  # Only Status: Debian's Abseil has a string_view of its own.
     "spdlog/": [],
