@@ -133,6 +133,8 @@ Engine::Lost Engine::TakeLost(SteadyTime now, Memory& memory) const {
     if (attempt != memory.attempts.end() && !attempt->second.spared && now - *memory.leases.Of(id) > much_too_late) {
       attempt->second.spared = true;
       memory.leases.Set(id, now + options_.lease_term);
+      // A call that was held all the time breaks off now, as its caller has waited too long: that does not end this term either.
+      memory.workers[attempt->second.live.worker].called_at = now;
       continue;
     }
     const WorkerMemory* worker = attempt == memory.attempts.end() ? nullptr : &memory.workers[attempt->second.live.worker];

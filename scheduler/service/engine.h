@@ -163,7 +163,7 @@ class Engine {
     uint64_t incarnation = 0;
     uint64_t sequence = 0;
     WallTime seen_at{};
-    SteadyTime called_at{};
+    SteadyTime called_at{};  // Or when its attempts got a second term.
     bool unwritten = false;  // seen_at is not in the store yet,
     std::optional<SteadyTime> written_at = {};  // but one of this time.
     bool broken = false;     // The newest call broke off.

@@ -300,5 +300,21 @@ TEST_F(EngineBrokenCallsTest, ACallWhoseCallerIsGoneIsNotHeld) {
   EXPECT_TRUE(worker.Call().has_value());
 }
 
+// Its call was held all the time, and has lasted longer than its caller waits.
+TEST_F(EngineBrokenCallsTest, ACallThatBreaksOffAfterTheSchedulerStoodStillDoesNotEndTheTermThatWasGivenThen) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = TakeAndWait(worker);
+  Advance(seconds(60));
+  ASSERT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+
+  BreakOff(worker);
+  for (int second = 0; second < 10; ++second) Advance(seconds(1));
+
+  EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+  for (int second = 0; second < 10; ++second) Advance(seconds(1));
+  EXPECT_EQ(Attempt(lease.attempt()).outcome, Outcome::kLost);
+}
+
 }  // namespace
 }  // namespace longreach::service
