@@ -9,10 +9,10 @@
 #include <span>
 
 #include "proto/base/file_to_read.h"
-#include "proto/base/sha256.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/documents.h"
 #include "worker/data/files.h"
+#include "worker/data/hashed_file.h"
 #include "worker/data/source_files.h"
 #include "worker/data/staging.h"
 #include "worker/data/token_corpus.h"
@@ -32,31 +32,6 @@ struct Document {
 };
 
 std::string_view BytesOf(std::span<const uint16_t> ids) { return {reinterpret_cast<const char*>(ids.data()), ids.size_bytes()}; }
-
-// A file of a data set in the making.
-class HashedFile {
- public:
-  static absl::StatusOr<HashedFile> Open(const fs::path& path) {
-    ASSIGN_OR_RETURN(OutputFile out, OutputFile::Open(path));
-    return HashedFile(path.filename().string(), std::move(out));
-  }
-  absl::Status Write(std::string_view bytes) {
-    hash_.Update(bytes);
-    bytes_ += static_cast<int64_t>(bytes.size());
-    return out_.Write(bytes);
-  }
-  absl::StatusOr<FileEntry> Close() {
-    RETURN_IF_ERROR(out_.Close());
-    return FileEntry{.name = name_, .bytes = bytes_, .sha256 = hash_.Finish()};
-  }
-
- private:
-  HashedFile(std::string name, OutputFile out) : name_(std::move(name)), out_(std::move(out)) {}
-  std::string name_;
-  OutputFile out_;
-  Sha256 hash_;
-  int64_t bytes_ = 0;
-};
 
 // Ids of all documents, one behind the other, in a file: which are to be tested on is only known when all of them are counted.
 class Spool {
