@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "proto/base/names.h"
 #include "proto/base/sha256.h"
+#include "worker/data/pair_lines.h"
 #include "worker/data/shard.h"
 #include "worker/data/token_corpus.h"
 
@@ -202,6 +204,58 @@ absl::Status ParseLongBench(Fields& fields, Manifest& manifest) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::string>> ParseSymbols(Fields& fields, const char* name) {
+  std::vector<std::string> symbols = fields.Strings(name);
+  RETURN_IF_ERROR(fields.status());
+  if (symbols.empty() || symbols.size() > kMaxSymbols) return Bad(name, fmt::format("not 1 to {}", kMaxSymbols));
+  for (const std::string& symbol : symbols) {
+    if (const std::string_view why = WhyNoSymbol(symbol); !why.empty()) return Bad(name, fmt::format("one {}", why));
+  }
+  if (std::ranges::adjacent_find(symbols, std::greater_equal()) != symbols.end()) return Bad(name, "not ascending");
+  return symbols;
+}
+
+// Of a split, whose file must have room for these pairs and for no others.
+absl::StatusOr<std::vector<PairsOfLength>> ParseLengths(Fields& fields, const char* name, const char* file_name, const Manifest& manifest) {
+  constexpr int64_t kMaxPairs = int64_t{1} << 32;  // Their bytes can be counted in 64 bits.
+  const Json* list = fields.Array(name);
+  RETURN_IF_ERROR(fields.status());
+  const auto file = std::ranges::find(manifest.files, file_name, &FileEntry::name);
+  if (file == manifest.files.end()) return Bad("files", fmt::format("'{}' is not there", file_name));
+  std::vector<PairsOfLength> lengths;
+  int64_t least = 0, most = 0;
+  for (const Json& entry : *list) {
+    Fields of(entry, fmt::format("{}.", name));
+    PairsOfLength read{.length = static_cast<int>(of.Integer("length", 1, kMaxSequence)), .pairs = of.Integer("pairs", 1, kMaxPairs)};
+    read.shortest_output = static_cast<int>(of.Integer("shortest_output", 1, kMaxSequence));
+    read.longest_output = static_cast<int>(of.Integer("longest_output", read.shortest_output, kMaxSequence));
+    RETURN_IF_ERROR(of.status());
+    if (!lengths.empty() && read.length <= lengths.back().length) return Bad(name, "lengths do not ascend");
+    lengths.push_back(read);
+    const auto bytes = [&read](int output) { return read.pairs * int64_t{8 + 2 * (read.length + output)}; };
+    least += bytes(read.shortest_output);
+    most = std::min(most + bytes(read.longest_output), kMaxBytes);
+    if (least > file->bytes) break;
+  }
+  if (lengths.empty()) return Bad(name, "no pairs");
+  if (file->bytes < least || file->bytes > most || file->bytes % 2 != 0) {
+    return Bad("files", fmt::format("'{}' has {} bytes, which is not what its pairs make", file_name, file->bytes));
+  }
+  return lengths;
+}
+
+absl::Status ParsePairs(Fields& fields, Manifest& manifest) {
+  ASSIGN_OR_RETURN(manifest.input_symbols, ParseSymbols(fields, "input_symbols"));
+  ASSIGN_OR_RETURN(manifest.output_symbols, ParseSymbols(fields, "output_symbols"));
+  ASSIGN_OR_RETURN(manifest.train_pairs, ParseLengths(fields, "train", kTrainPairsFile, manifest));
+  ASSIGN_OR_RETURN(manifest.test_pairs, ParseLengths(fields, "test", kTestPairsFile, manifest));
+  manifest.test_inputs_in_training = fields.Integer("test_inputs_in_training", 0, kMaxBytes);
+  manifest.skipped = fields.Strings("skipped");
+  RETURN_IF_ERROR(fields.status());
+  if (manifest.files.size() != 2) return Bad("files", "some have no place among pairs");
+  return absl::OkStatus();
+}
+
 absl::Status ParseFiles(Fields& fields, Manifest& manifest) {
   const Json* files = fields.Array("files");
   RETURN_IF_ERROR(fields.status());
@@ -223,6 +277,14 @@ absl::Status ParseFiles(Fields& fields, Manifest& manifest) {
   return absl::OkStatus();
 }
 
+Json LengthsJson(const std::vector<PairsOfLength>& lengths) {
+  Json list = Json::array();
+  for (const PairsOfLength& of : lengths) {
+    list.push_back({{"length", of.length}, {"pairs", of.pairs}, {"shortest_output", of.shortest_output}, {"longest_output", of.longest_output}});
+  }
+  return list;
+}
+
 Json ShardsJson(const std::vector<ShardEntry>& shards) {
   Json list = Json::array();
   for (const ShardEntry& shard : shards) list.push_back({{"file", shard.file}, {"images", shard.images}});
@@ -238,6 +300,7 @@ std::string_view Word(Kind kind) {
     case Kind::kTokens: return "tokens";
     case Kind::kModel: return "model";
     case Kind::kLongBench: return "longbench";
+    case Kind::kPairs: return "pairs";
   }
   return "";
 }
@@ -261,6 +324,13 @@ std::string Manifest::Identity() const {
     text += fmt::format("positions {}\n", nope ? "none" : "rope");
   } else if (kind == Kind::kLongBench) {
     text += fmt::format("samples {}\n", samples);
+  } else if (kind == Kind::kPairs) {
+    // A symbol may have any character in it: the number of its bytes says where it ends.
+    for (const std::string& symbol : input_symbols) text += fmt::format("input {} {}\n", symbol.size(), symbol);
+    for (const std::string& symbol : output_symbols) text += fmt::format("output {} {}\n", symbol.size(), symbol);
+    for (const auto& [split, lengths] : {std::pair("train", &train_pairs), std::pair("test", &test_pairs)}) {
+      for (const PairsOfLength& of : *lengths) text += fmt::format("{} {} {} {} {}\n", split, of.length, of.pairs, of.shortest_output, of.longest_output);
+    }
   } else {
     text += fmt::format("fit {}\n", fit);
     for (const std::string& one : classes) text += fmt::format("class {}\n", one);
@@ -300,6 +370,13 @@ std::string ToJson(const Manifest& manifest) {
     json["skipped"] = manifest.skipped;
   } else if (manifest.kind == Kind::kLongBench) {
     json["samples"] = manifest.samples;
+    json["skipped"] = manifest.skipped;
+  } else if (manifest.kind == Kind::kPairs) {
+    json["input_symbols"] = manifest.input_symbols;
+    json["output_symbols"] = manifest.output_symbols;
+    json["train"] = LengthsJson(manifest.train_pairs);
+    json["test"] = LengthsJson(manifest.test_pairs);
+    json["test_inputs_in_training"] = manifest.test_inputs_in_training;
     json["skipped"] = manifest.skipped;
   } else {
     Json sizes = Json::array();
@@ -350,8 +427,11 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view text) {
   } else if (kind == Word(Kind::kLongBench)) {
     manifest.kind = Kind::kLongBench;
     RETURN_IF_ERROR(ParseLongBench(fields, manifest));
+  } else if (kind == Word(Kind::kPairs)) {
+    manifest.kind = Kind::kPairs;
+    RETURN_IF_ERROR(ParsePairs(fields, manifest));
   } else {
-    return Bad("kind", fmt::format("'{}' is none of images, longbench, model, text and tokens", kind));
+    return Bad("kind", fmt::format("'{}' is none of images, longbench, model, pairs, text and tokens", kind));
   }
   if (sha256 != manifest.Identity()) return Bad("sha256", "not that of the content: the manifest was changed");
   return manifest;

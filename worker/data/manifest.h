@@ -8,13 +8,14 @@
 
 #include "proto/base/status.h"
 #include "worker/data/image_set.h"
+#include "worker/data/pair_set.h"
 
 namespace longreach::data {
 
 inline constexpr const char* kManifest = "manifest.json";
 
-enum class Kind { kText, kImages, kTokens, kModel, kLongBench };
-std::string_view Word(Kind kind);  // "text", "images", "tokens", "model", "longbench".
+enum class Kind { kText, kImages, kTokens, kModel, kLongBench, kPairs };
+std::string_view Word(Kind kind);  // "text", "images", "tokens", "model", "longbench", "pairs".
 
 // Bytes of a corpus, or documents: [begin, end).
 struct ByteRange {
@@ -56,6 +57,12 @@ struct Manifest {
 
   // LongBench (longbench.h): of all tasks, each of which is a file.
   int64_t samples = 0;
+
+  // Pairs (pair_set.h says how the files are laid out). Symbols by id: of both splits together, ascending by bytes.
+  std::vector<std::string> input_symbols, output_symbols;
+  std::vector<PairsOfLength> train_pairs, test_pairs;  // Ascending by length.
+  // So many of the test inputs are inputs to train on, too. Not part of the identity: it follows from what is.
+  int64_t test_inputs_in_training = 0;
 
   // Images.
   std::vector<std::string> classes;

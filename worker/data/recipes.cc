@@ -70,6 +70,7 @@ const Recipe* FindRecipe(const std::string& name) {
 std::string Source(const std::string& name, const std::string& kind) {
   if (kind == Word(Kind::kText) || FindKnownText(name).has_value()) return "text FILE";
   if (kind == Word(Kind::kTokens)) return "tokens PATH";
+  if (kind == Word(Kind::kPairs)) return "pairs FILE --test FILE";
   if (kind.empty()) return "KIND PATH";
   return fmt::format("{} DIR", kind);
 }

@@ -72,8 +72,22 @@ Manifest LongBench() {
   return manifest;
 }
 
+Manifest Pairs() {
+  Manifest manifest;
+  manifest.name = "sums";
+  manifest.kind = Kind::kPairs;
+  manifest.input_symbols = {"+", "1", "\xC3\xA9"};
+  manifest.output_symbols = {"0", "x y"};
+  manifest.train_pairs = {{2, 3, 1, 4}, {5, 1, 2, 2}};
+  manifest.test_pairs = {{7, 2, 1, 1}};
+  manifest.test_inputs_in_training = 1;
+  // Of the training: four ends, three inputs of two symbols and one of five, and outputs of 1 to 4 and of 2.
+  manifest.files = {{"train.pairs", 32 + 2 * (11 + 3 * 2 + 2), std::string(64, 'd')}, {"test.pairs", 16 + 2 * (14 + 2), std::string(64, 'e')}};
+  return manifest;
+}
+
 TEST(ManifestTest, ReadsWhatWasWritten) {
-  for (const Manifest& manifest : {Text(), Images(), Tokens(), Model(), LongBench()}) {
+  for (const Manifest& manifest : {Text(), Images(), Tokens(), Model(), LongBench(), Pairs()}) {
     ASSERT_OK_AND_ASSIGN(const Manifest read, ParseManifest(ToJson(manifest)));
     EXPECT_EQ(read.Identity(), manifest.Identity());
     EXPECT_EQ(read.name, manifest.name);
@@ -214,6 +228,57 @@ TEST(ManifestTest, WhatIsWrongInAnImageSetsManifestIsNamed) {
       {"a file without images", [](Json& m) { m["files"].push_back({{"name", "x"}, {"bytes", 1}, {"sha256", std::string(64, 'd')}}); },
        "files"},
       {"no list of broken ones", [](Json& m) { m["skipped"] = 3; }, "skipped"},
+  });
+}
+
+TEST(ManifestTest, PairsAreTheirSymbolsAndLengths) {
+  ASSERT_OK_AND_ASSIGN(const Manifest read, ParseManifest(ToJson(Pairs())));
+  EXPECT_EQ(read.input_symbols, Pairs().input_symbols);
+  EXPECT_EQ(read.output_symbols, Pairs().output_symbols);
+  EXPECT_EQ(read.train_pairs, Pairs().train_pairs);
+  EXPECT_EQ(read.test_pairs, Pairs().test_pairs);
+  EXPECT_EQ(read.test_inputs_in_training, 1);
+  const auto identity = [](const std::function<void(Manifest&)>& change) {
+    Manifest manifest = Pairs();
+    change(manifest);
+    return manifest.Identity();
+  };
+  // Pinned: stores out there have it.
+  EXPECT_EQ(Pairs().Identity(), "acf34c15f7afd2bafe706cc34d0b59a94ade44f07dcd03422fef0c435a427d52");
+  EXPECT_EQ(identity([](Manifest& m) { m.test_inputs_in_training = 2; }), Pairs().Identity());
+  EXPECT_NE(identity([](Manifest& m) { m.input_symbols[0] = "-"; }), Pairs().Identity());
+  EXPECT_NE(identity([](Manifest& m) { m.output_symbols.pop_back(); }), Pairs().Identity());
+  EXPECT_NE(identity([](Manifest& m) { m.train_pairs[0].longest_output = 5; }), Pairs().Identity());
+  EXPECT_NE(identity([](Manifest& m) { std::swap(m.train_pairs, m.test_pairs); }), Pairs().Identity());
+  // A symbol that looks like two lines is not two symbols.
+  EXPECT_NE(identity([](Manifest& m) { m.output_symbols = {"0\noutput 3 x y"}; }), Pairs().Identity());
+}
+
+TEST(ManifestTest, WhatIsWrongInTheManifestOfPairsIsNamed) {
+  ExpectRefused(Pairs(), {
+      {"no symbols", [](Json& m) { m["input_symbols"] = Json::array(); }, "input_symbols: not 1 to 4096"},
+      {"too many symbols", [](Json& m) { m["output_symbols"] = std::vector<std::string>(4097, "a"); }, "output_symbols: not 1 to 4096"},
+      {"a symbol that is a number", [](Json& m) { m["input_symbols"][0] = 1; }, "input_symbols"},
+      {"an empty symbol", [](Json& m) { m["input_symbols"][0] = ""; }, "input_symbols: one is empty"},
+      {"a long symbol", [](Json& m) { m["output_symbols"][1] = std::string(65, 'x'); }, "output_symbols: one has more than 64 bytes"},
+      {"a line's end", [](Json& m) { m["output_symbols"][1] = "a\nb"; }, "output_symbols: one has a control character"},
+      {"a symbol twice", [](Json& m) { m["input_symbols"][1] = "+"; }, "input_symbols: not ascending"},
+      {"no training pairs", [](Json& m) { m["train"] = Json::array(); }, "train: no pairs"},
+      {"no test", [](Json& m) { m.erase("test"); }, "test: missing"},
+      {"a length of nothing", [](Json& m) { m["train"][0]["length"] = 0; }, "train.length"},
+      {"a length beyond all", [](Json& m) { m["train"][1]["length"] = 65'537; }, "train.length"},
+      {"lengths that fall", [](Json& m) { m["train"][1]["length"] = 2; }, "train: lengths do not ascend"},
+      {"no pairs of a length", [](Json& m) { m["train"][0]["pairs"] = 0; }, "train.pairs"},
+      {"no shortest output", [](Json& m) { m["train"][0].erase("shortest_output"); }, "train.shortest_output: missing"},
+      {"an empty output", [](Json& m) { m["test"][0]["shortest_output"] = 0; }, "test.shortest_output"},
+      {"a longest output below the shortest", [](Json& m) { m["train"][1]["longest_output"] = 1; }, "train.longest_output"},
+      {"more pairs than are in the file", [](Json& m) { m["train"][0]["pairs"] = 5; }, "'train.pairs' has 70 bytes, which is not what its pairs make"},
+      {"fewer pairs", [](Json& m) { m["test"][0]["pairs"] = 1; }, "'test.pairs' has 48 bytes"},
+      {"pairs beyond all counting", [](Json& m) { m["train"][0]["pairs"] = int64_t{1} << 32; }, "'train.pairs' has 70 bytes"},
+      {"half a symbol", [](Json& m) { m["files"][0]["bytes"] = 71; }, "'train.pairs' has 71 bytes"},
+      {"another file", [](Json& m) { m["files"][1]["name"] = "valid.pairs"; }, "'test.pairs' is not there"},
+      {"one file more", [](Json& m) { m["files"].push_back({{"name", "x"}, {"bytes", 1}, {"sha256", std::string(64, 'd')}}); }, "no place among pairs"},
+      {"a share for a number", [](Json& m) { m["test_inputs_in_training"] = 0.5; }, "test_inputs_in_training"},
   });
 }
 

@@ -61,13 +61,15 @@ TEST(RecipesTest, AllThatAreMissingAreToldAtOnceAndNoneIsMade) {
   EXPECT_EQ(CheckCanBeHad(home.path(), std::vector<std::string>{"debian-text", "pg19"}), Ensure(home.path(), "pg19", progress, made).status());
   EXPECT_TRUE(absl::IsNotFound(ReadDataSet(home.path(), "debian-text").status()));
 
-  const std::map<std::string, std::string> kinds = {{"mine", "tokens"}, {"tiny", "model"}, {"pets", "images"}};
+  const std::map<std::string, std::string> kinds = {{"mine", "tokens"}, {"tiny", "model"}, {"pets", "images"}, {"sums", "pairs"}};
   EXPECT_EQ(CheckCanBeHad(home.path(), std::vector<std::string>{"tiny", "mine"}, kinds),
             absl::NotFoundError("there are no data sets 'tiny', 'mine' in " + home.path().string() +
                                 "; these commands make them:\n"
                                 "  longreach data import model DIR --name tiny\n"
                                 "  longreach data import tokens PATH --name mine"))
       << "no recipe makes such ones";
+  EXPECT_EQ(CheckCanBeHad(home.path(), std::vector<std::string>{"sums"}, kinds),
+            absl::NotFoundError("there is no data set 'sums' in " + home.path().string() + "; 'longreach data import pairs FILE --test FILE --name sums' makes it"));
   EXPECT_EQ(CheckCanBeHad(home.path(), std::vector<std::string>{"pets"}, kinds),
             absl::NotFoundError("there is no data set 'pets' in " + home.path().string() +
                                 "; 'longreach data import images DIR --name pets' makes it (debian-text and far-rows can be made without a source)"));
