@@ -19,11 +19,14 @@
 #include "worker/data/import_images.h"
 #include "worker/data/import_longbench.h"
 #include "worker/data/import_model.h"
+#include "worker/data/import_pairs.h"
 #include "worker/data/import_text.h"
 #include "worker/data/import_tokens.h"
+#include "worker/data/pair_set.h"
 #include "worker/data/progress.h"
 #include "worker/data/recipes.h"
 #include "worker/data/staging.h"
+#include "worker/data_words.h"
 #include "worker/refused.h"
 #include "worker/tokenizer/sentence_pieces.h"
 
@@ -34,61 +37,6 @@ constexpr int kDone = 0;
 constexpr int kFailed = 1;
 
 using Json = nlohmann::ordered_json;
-
-std::string SizesText(const std::vector<data::ImageSize>& sizes) {
-  std::vector<std::string> texts;
-  for (const data::ImageSize& size : sizes) texts.push_back(fmt::format("{}x{}", size.rows, size.cols));
-  return Join(texts, ",");
-}
-
-int64_t Images(const std::vector<data::ShardEntry>& shards) {
-  int64_t images = 0;
-  for (const data::ShardEntry& shard : shards) images += shard.images;
-  return images;
-}
-
-// "90000000 + 5000000 + 5000000 bytes", "1281167 + 50000 images of 1000 classes at 22x22,45x44", "20 + 3 documents, 70000 tokens of
-// 32000", "22 layers of width 2048, ..., no positions", "3750 samples of 16 tasks".
-std::string Contents(const data::Manifest& manifest) {
-  if (manifest.kind == data::Kind::kModel) return manifest.description + (manifest.nope ? ", no positions" : ", rotary positions");
-  if (manifest.kind == data::Kind::kTokens) {
-    return fmt::format("{} + {} documents, {} tokens of {}", manifest.train.end - manifest.train.begin, manifest.test.end - manifest.test.begin,
-                       manifest.tokens, manifest.vocabulary);
-  }
-  if (manifest.kind == data::Kind::kLongBench) return fmt::format("{} samples of {} tasks", manifest.samples, manifest.files.size());
-  if (manifest.kind == data::Kind::kText) {
-    return fmt::format("{} + {} + {} bytes", manifest.train.end - manifest.train.begin, manifest.valid.end - manifest.valid.begin,
-                       manifest.test.end - manifest.test.begin);
-  }
-  return fmt::format("{} + {} images of {} classes at {}", Images(manifest.train_shards), Images(manifest.valid_shards), manifest.classes.size(),
-                     SizesText(manifest.sizes));
-}
-
-Json JsonOf(const data::Manifest& manifest) {
-  return {{"name", manifest.name},
-          {"kind", data::Word(manifest.kind)},
-          {"sha256", manifest.Identity()},
-          {"bytes", manifest.bytes()},
-          {"contents", Contents(manifest)},
-          {"source", manifest.source},
-          {"imported_at", manifest.imported_at},
-          {"skipped", manifest.skipped}};
-}
-
-// Of texts in one line: a folder may have any number of files that are none.
-void SayWhatIsLeftOut(const data::Manifest& manifest) {
-  if (manifest.skipped.empty()) return;
-  if (manifest.kind == data::Kind::kText) {
-    const size_t files = manifest.skipped.size();
-    fmt::print(stderr, "{} {} left out: {}\n", files, files == 1 ? "file" : "files", JoinSome(manifest.skipped));
-    return;
-  }
-  if (manifest.kind == data::Kind::kTokens) {  // Empty texts too, which have no name each.
-    fmt::print(stderr, "left out: {}\n", JoinSome(manifest.skipped));
-    return;
-  }
-  for (const std::string& skipped : manifest.skipped) fmt::print(stderr, "left out: {}\n", skipped);
-}
 
 void PrintJson(Json json) {
   Json document = {{"schema", "longreach/v1"}};
@@ -107,6 +55,7 @@ struct DataCommand::Options {
   CLI::App* model = nullptr;
   CLI::App* tokens = nullptr;
   CLI::App* longbench = nullptr;
+  CLI::App* pairs = nullptr;
   CLI::App* ensure = nullptr;
   CLI::App* list = nullptr;
   CLI::App* check = nullptr;
@@ -126,7 +75,7 @@ struct DataCommand::Options {
   std::string sizes = SizesText(data::DefaultSizes());
   std::string fit = "squash";
   std::string size;
-  int64_t image = 0;
+  int64_t number = 0;
   bool train = false;
   bool quiet = false;
   data::ImagesImport images_import;
@@ -136,6 +85,8 @@ struct DataCommand::Options {
   std::string tokenizer;
   data::TokenImport token_import;
   std::vector<int> token_split = {90, 10};
+  std::string symbols = "characters";
+  data::PairImport pair_import;
   DataChecks checks;
 
   bool json() const { return output == "json"; }
@@ -166,6 +117,7 @@ struct DataCommand::Options {
   absl::StatusOr<data::Manifest> ImportModel() const;
   absl::StatusOr<data::Manifest> ImportTokens() const;
   absl::StatusOr<data::Manifest> ImportLongBench() const;
+  absl::StatusOr<data::Manifest> ImportPairs() const;
   int Ensure() const;
   void SayWhatIsMade(const std::string& wanted) const;
   // Of one that looks into the folder: whether there is one.
@@ -174,6 +126,8 @@ struct DataCommand::Options {
   int List() const;
   int Check() const;
   int Show() const;
+  int ShowImage() const;
+  int ShowPair() const;
 };
 
 CLI::Option* AddDataFolder(CLI::App& app, std::filesystem::path& folder) {
@@ -210,7 +164,8 @@ DataCommand::DataCommand(CLI::App& app, DataChecks checks) : options_(std::make_
   o.synthetic->add_option("--valid", o.synthetic_images.valid, "Validation images")->capture_default_str();
   o.synthetic->add_option("--seed", o.synthetic_images.seed, "Another seed gives other images")->capture_default_str();
   AddOfModels();
-  for (CLI::App* kind : {o.text, o.images, o.synthetic, o.model, o.tokens, o.longbench}) {
+  AddOfPairs();
+  for (CLI::App* kind : {o.text, o.images, o.synthetic, o.model, o.tokens, o.longbench, o.pairs}) {
     o.AddName(*kind);
     o.AddCommon(*kind);
   }
@@ -223,15 +178,15 @@ DataCommand::DataCommand(CLI::App& app, DataChecks checks) : options_(std::make_
   o.list = o.data->add_subcommand("list", "The data sets of this machine");
   o.check = o.data->add_subcommand("check", "Read data sets to the end and compare their hashes");
   o.remove = o.data->add_subcommand("remove", "Remove a data set, or what an interrupted import left");
-  o.show = o.data->add_subcommand("show", "Write one image as a PGM file to standard output");
+  o.show = o.data->add_subcommand("show", "Write one image as a PGM file, or one pair as a line of JSON, to standard output");
   o.ensure->add_option("NAME", o.to_ensure, "The data sets; of those that are missing and need a source all are told, and none is made")->required();
   o.ensure->add_option("--kinds", o.kinds)->group("");  // Hidden: 'longreach run' says which kind its sweep reads.
   for (CLI::App* command : {o.check, o.remove, o.show}) {
     command->add_option("NAME", o.name, "The data set")->required(command != o.check);
   }
-  o.show->add_option("IMAGE", o.image, "Which one, from 0")->required();
-  o.show->add_option("--size", o.size, "ROWSxCOLUMNS [the first]")->type_name("SIZE");
-  o.show->add_flag("--train", o.train, "Of the training images [validation]");
+  o.show->add_option("NUMBER", o.number, "Which one, from 0; pairs by the lengths of their inputs")->required();
+  o.show->add_option("--size", o.size, "Of an image: ROWSxCOLUMNS [the first]")->type_name("SIZE");
+  o.show->add_flag("--train", o.train, "Of those to train on [images: validation; pairs: test]");
   // Hidden: 'longreach run' asks before it submits. The jobs are JobSpecs as JSON.
   o.fitting = o.data->add_subcommand("fit", "")->group("");
   o.fitting->add_option("JOB", o.jobs)->required();
@@ -256,6 +211,17 @@ void DataCommand::AddOfModels() {
   o.longbench->add_option("DIR", o.source_folder, "The folder that its data was unpacked to; it may lack tasks")->required();
 }
 
+void DataCommand::AddOfPairs() {
+  Options& o = *options_;
+  o.pairs = o.import->add_subcommand("pairs", "Inputs with the outputs that a model shall give: JSON lines, or lines of 'input TAB output'");
+  o.pairs->add_option("FILE", o.sources, "Pairs to train on")->required();
+  o.pairs->add_option("--test", o.pair_import.test_sources, "Pairs to test on")->delimiter(',')->type_name("PATH,...")->required();
+  o.pairs->add_option("--symbols", o.symbols, "What a text is made of: characters, or words between white space; each is a symbol")
+      ->check(CLI::IsMember({"characters", "words"}))->capture_default_str();
+  o.pairs->add_option("--input-field", o.pair_import.format.input_field, "Of a JSON line: where its input is")->capture_default_str();
+  o.pairs->add_option("--output-field", o.pair_import.format.output_field, "Of a JSON line: where its output is")->capture_default_str();
+}
+
 DataCommand::~DataCommand() = default;
 
 bool DataCommand::chosen() const { return options_->data->parsed(); }
@@ -272,6 +238,7 @@ absl::StatusOr<data::Manifest> DataCommand::Options::Import() const {
   if (model->parsed()) return ImportModel();
   if (tokens->parsed()) return ImportTokens();
   if (longbench->parsed()) return ImportLongBench();
+  if (pairs->parsed()) return ImportPairs();
   ASSIGN_OR_RETURN(const data::ShardImport shards, Shards());
   if (images->parsed()) {
     return data::ImportImages({.folder = folder, .name = name, .source = source_folder, .listing = images_import.listing, .shards = shards},
@@ -345,6 +312,16 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportLongBench() const {
   return data::ImportLongBench(wanted, *progress);
 }
 
+absl::StatusOr<data::Manifest> DataCommand::Options::ImportPairs() const {
+  data::PairImport wanted = pair_import;
+  wanted.folder = folder;
+  wanted.name = name;
+  wanted.sources = sources;
+  wanted.format.symbols = symbols == "words" ? data::Symbols::kWords : data::Symbols::kCharacters;
+  const std::unique_ptr<data::Progress> progress = MakeProgress();
+  return data::ImportPairs(wanted, *progress);
+}
+
 int DataCommand::Options::Ensure() const {
   // Making one may take long.
   std::map<std::string, std::string> known;
@@ -358,7 +335,7 @@ int DataCommand::Options::Ensure() const {
     bool made = false;
     const absl::StatusOr<data::Manifest> manifest = data::Ensure(folder, wanted, *MakeProgress(), made);
     if (!manifest.ok()) return Refused(manifest.status(), json());
-    sets.push_back({{"data_set", JsonOf(*manifest)}, {"made", made}});
+    sets.push_back({{"data_set", DataSetJson(*manifest)}, {"made", made}});
   }
   if (!json()) return kDone;
   if (to_ensure.size() == 1) PrintJson(sets.front());
@@ -392,7 +369,7 @@ int DataCommand::Options::List() const {
   if (!listing.status.ok()) return Refused(listing.status, json());
   if (json()) {
     Json sets = Json::array();
-    for (const data::Manifest& manifest : listing.data_sets) sets.push_back(JsonOf(manifest));
+    for (const data::Manifest& manifest : listing.data_sets) sets.push_back(DataSetJson(manifest));
     Json damaged = Json::array();
     for (const data::DamagedSet& one : listing.damaged) damaged.push_back(one.Text());
     PrintJson({{"folder", folder.string()}, {"data_sets", std::move(sets)}, {"damaged", std::move(damaged)}});
@@ -401,7 +378,7 @@ int DataCommand::Options::List() const {
   size_t width = 0;
   for (const data::Manifest& manifest : listing.data_sets) width = std::max(width, manifest.name.size());
   for (const data::Manifest& manifest : listing.data_sets) {
-    fmt::print("{:<{}}  {:<9}  {:.8}  {}\n", manifest.name, width, data::Word(manifest.kind), manifest.Identity(), Contents(manifest));
+    fmt::print("{:<{}}  {:<9}  {:.8}  {}\n", manifest.name, width, data::Word(manifest.kind), manifest.Identity(), ContentsOf(manifest));
   }
   for (const data::DamagedSet& one : listing.damaged) fmt::print(stderr, "damaged: {}\n", one.Text());
   if (listing.data_sets.empty() && listing.damaged.empty() && !quiet) {
@@ -439,6 +416,33 @@ int DataCommand::Options::Check() const {
 }
 
 int DataCommand::Options::Show() const {
+  // What cannot be read is told as for images, which most of those who ask mean.
+  const absl::StatusOr<data::Manifest> manifest = data::ReadDataSet(folder, name);
+  return manifest.ok() && manifest->kind == data::Kind::kPairs ? ShowPair() : ShowImage();
+}
+
+int DataCommand::Options::ShowPair() const {
+  if (!size.empty()) return Refused(absl::InvalidArgumentError("--size: only images have sizes; leave it out"), json());
+  const absl::StatusOr<data::PairSet> set = data::PairSet::Open(folder, name, "");
+  if (!set.ok()) return Refused(set.status(), json());
+  const auto of_set = train ? data::PairSet::Split::kTrain : data::PairSet::Split::kTest;
+  int64_t first = 0;
+  for (const data::PairsOfLength& of : set->lengths(of_set)) {
+    if (number >= first && number < first + of.pairs) {
+      const data::Pair pair = set->pair(of_set, of.length, number - first);
+      Json shown = {{"input", Json::array()}, {"output", Json::array()}};
+      for (const uint16_t id : pair.input) shown["input"].push_back(set->input_symbols()[id]);
+      for (const uint16_t id : pair.output) shown["output"].push_back(set->output_symbols()[id]);
+      if (json()) PrintJson({{"pair", std::move(shown)}});
+      else fmt::print("{}\n", shown.dump());
+      return kDone;
+    }
+    first += of.pairs;
+  }
+  return Refused(absl::InvalidArgumentError(fmt::format("pair {} of {}; they count from 0", number, first)), json());
+}
+
+int DataCommand::Options::ShowImage() const {
   const absl::StatusOr<data::ImageSet> set = data::ImageSet::Open(folder, name, "");
   if (!set.ok()) return Refused(set.status(), json());
   data::ImageSize wanted = set->sizes()[0];
@@ -449,12 +453,12 @@ int DataCommand::Options::Show() const {
   }
   const absl::StatusOr<data::ImageView> view = train ? set->Train(wanted) : set->Valid(wanted);
   if (!view.ok()) return Refused(view.status(), json());
-  if (image < 0 || image >= view->count()) {
-    return Refused(absl::InvalidArgumentError(fmt::format("image {} of {}; they count from 0", image, view->count())), json());
+  if (number < 0 || number >= view->count()) {
+    return Refused(absl::InvalidArgumentError(fmt::format("image {} of {}; they count from 0", number, view->count())), json());
   }
-  if (!quiet) fmt::print(stderr, "class {}\n", set->classes()[static_cast<size_t>(view->label(image))]);
+  if (!quiet) fmt::print(stderr, "class {}\n", set->classes()[static_cast<size_t>(view->label(number))]);
   fmt::print("P5\n{} {}\n255\n", wanted.cols, wanted.rows);
-  const std::span<const uint8_t> pixels = view->pixels(image);
+  const std::span<const uint8_t> pixels = view->pixels(number);
   std::fwrite(pixels.data(), 1, pixels.size(), stdout);
   return kDone;
 }
@@ -476,10 +480,10 @@ int DataCommand::Run() const {
   const absl::StatusOr<data::Manifest> manifest = o.Import();
   if (!manifest.ok()) return Refused(manifest.status(), o.json());
   if (o.json()) {
-    PrintJson({{"data_set", JsonOf(*manifest)}});
+    PrintJson({{"data_set", DataSetJson(*manifest)}});
   } else {
-    fmt::print("{}: {}, SHA-256 {:.8}, in {}\n", manifest->name, Contents(*manifest), manifest->Identity(), (o.folder / o.name).string());
-    if (!o.quiet) SayWhatIsLeftOut(*manifest);
+    fmt::print("{}: {}, SHA-256 {:.8}, in {}\n", manifest->name, ContentsOf(*manifest), manifest->Identity(), (o.folder / o.name).string());
+    if (!o.quiet) SayOfImport(*manifest);
   }
   return kDone;
 }

@@ -38,6 +38,7 @@ class DataCommand {
 
  private:
   void AddOfModels();
+  void AddOfPairs();
 
   struct Options;
   std::unique_ptr<Options> options_;

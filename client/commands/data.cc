@@ -25,6 +25,7 @@ class Data final : public Command {
             "longreach data import model TinyLlama-1.1B --name tinyllama\n"
             "longreach data import tokens --test pg19/test --tokenizer tinyllama --name pg19\n"
             "longreach data import longbench LongBench/data --name longbench\n"
+            "longreach data import pairs train.jsonl --test test.jsonl --name my-addition\n"
             "longreach data ensure debian-text\n"
             "longreach data check"};
   }
@@ -63,7 +64,14 @@ class Data final : public Command {
     Value(tokens, "--vocabulary", "N", "Ids of the models that shall read it [those of the tokenizer]");
     CLI::App& longbench = Add(import, "longbench", "LongBench's tasks in English and code, as they are published: TASK.jsonl");
     Value(longbench, "DIR", "TEXT", "The folder that its data was unpacked to; it may lack tasks")->required();
-    for (CLI::App* kind : {&text, &images, &synthetic, &model, &tokens, &longbench}) {
+    CLI::App& pairs = Add(import, "pairs", "Inputs with the outputs that a model shall give: JSON lines, or lines of 'input TAB output'");
+    Many(pairs, "FILE", "Pairs to train on")->required();
+    Many(pairs, "--test", "Pairs to test on")->delimiter(',')->type_name("PATH,...")->required();
+    Value(pairs, "--symbols", "KIND", "What a text is made of: characters, or words between white space; each is a symbol [characters]")
+        ->check(CLI::IsMember({"characters", "words"}));
+    Value(pairs, "--input-field", "NAME", "Of a JSON line: where its input is [input]");
+    Value(pairs, "--output-field", "NAME", "Of a JSON line: where its output is [output]");
+    for (CLI::App* kind : {&text, &images, &synthetic, &model, &tokens, &longbench, &pairs}) {
       Value(*kind, "--name", "NAME", "The data set's name, as sweeps call it under 'data'")->required();
     }
 
@@ -74,11 +82,11 @@ class Data final : public Command {
     Value(check, "NAME", "TEXT", "The data set [all of them]");
     CLI::App& remove = Add(app, "remove", "Remove a data set, or what an interrupted import left");
     Value(remove, "NAME", "TEXT", "The data set")->required();
-    CLI::App& show = Add(app, "show", "Write one image as a PGM file to standard output");
+    CLI::App& show = Add(app, "show", "Write one image as a PGM file, or one pair as a line of JSON, to standard output");
     Value(show, "NAME", "TEXT", "The data set")->required();
-    Value(show, "IMAGE", "N", "Which one, from 0")->required();
-    Value(show, "--size", "SIZE", "ROWSxCOLUMNS [the first]");
-    Switch(show, "--train", "Of the training images [validation]");
+    Value(show, "NUMBER", "N", "Which one, from 0; pairs by the lengths of their inputs")->required();
+    Value(show, "--size", "SIZE", "Of an image: ROWSxCOLUMNS [the first]");
+    Switch(show, "--train", "Of those to train on [images: validation; pairs: test]");
   }
 
   absl::StatusOr<int> Run(Session& session) override {

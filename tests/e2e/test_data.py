@@ -60,6 +60,9 @@ def test_the_commands_of_the_page_do_what_it_says(home):
     write(home.path / "ILSVRC2012/LOC_val_solution.csv",
           "ImageId,PredictionString\n" + "".join(f"{n},n0{n} 1 2 3 4\n" for n in range(5)))
     write(home.path / "ILSVRC2012/train/n00/broken.JPEG", "")
+    for split, first in (("train", 1), ("test", 9)):
+        write(home.path / f"{split}.jsonl", "".join(json.dumps({"input": f"{n}+7=", "output": str(n + 7)}) + "\n" for n in range(first, first + 5)))
+        write(home.path / f"{split}.tsv", "".join(f"{'1 0 ' * n}\t{n % 2}\n" for n in range(first, first + 5)))
     # In the page's order: what each needs from before, and how it ends when it is not done.
     refused = {"import text enwik8.zip": "is not enwik8: it has 1000 bytes instead of 100000000",
                "ILSVRC2012 --name imagenet\n": "broken.JPEG: the file is empty",
@@ -72,7 +75,7 @@ def test_the_commands_of_the_page_do_what_it_says(home):
             assert done.code != 0 and expected[0] in done.err, f"{command}: {done}"
         else:
             assert done.code == 0, f"{command}: {done}"
-    assert set(listed(home)) == {"novels", "more", "imagenet", "pets", "debian-text", "far-rows", "rows-2"}
+    assert set(listed(home)) == {"novels", "more", "imagenet", "pets", "debian-text", "far-rows", "rows-2", "my-addition", "my-parity"}
     assert listed(home)["imagenet"]["contents"] == "5 + 5 images of 5 classes at 22x22,22x23,45x44,45x45"
     assert (home.path / "first.pgm").read_bytes() == b"P5\n16 16\n255\n" + (home.path / "first.pgm").read_bytes()[-256:]
 
@@ -101,6 +104,34 @@ def test_errors_have_the_exit_codes_and_forms_of_all_commands(home):
     checked = data(home, "check", "-o", "json")
     assert checked.code == 1 and json.loads(checked.out)["checked"] == ["z"], checked
     assert [one.split(":")[0] for one in json.loads(checked.out)["damaged"]] == ["a"]
+
+
+def test_pairs_are_imported_listed_shown_and_checked(home):
+    write(home.path / "train.jsonl", '{"input": "1+1=", "output": "2"}\n{"input": [1, "+", "é"], "output": ["10", 0]}\n')
+    write(home.path / "a.tsv", "1+1=\t2\n")
+    write(home.path / "b.tsv", "é+10=\t1\n9+1=\t10\n")
+    done = data(home, "import", "pairs", "train.jsonl", "--test", "a.tsv", "b.tsv", "--name", "sums")
+    assert done.code == 0 and "sums: 2 + 3 pairs of lengths 3..4 + 4..5, 6 input and 4 output symbols and an end, SHA-256 " in done.out, done
+    assert "outputs of one input length differ in length" in done.err, done
+    assert "1 of 3 test inputs are among the training inputs, too\n" in done.err, done
+    sums = listed(home)["sums"]
+    assert sums["lengths"]["test"] == [{"length": 4, "pairs": 2, "shortest_output": 1, "longest_output": 2},
+                                       {"length": 5, "pairs": 1, "shortest_output": 1, "longest_output": 1}]
+    assert sums["input_symbols"] == ["+", "0", "1", "9", "=", "é"] and sums["ends"] and sums["test_inputs_in_training"] == 1
+    # The same by commas, under another name.
+    done = data(home, "import", "pairs", "train.jsonl", "--test=a.tsv,b.tsv", "--name", "again", "-o", "json")
+    assert done.json()["data_set"]["sha256"] == sums["sha256"], done
+    shown = data(home, "show", "sums", "1")
+    assert shown.code == 0 and json.loads(shown.out) == {"input": ["9", "+", "1", "="], "output": ["1", "0"]}, shown
+    shown = data(home, "show", "sums", "0", "--train", "-o", "json")
+    assert shown.json()["pair"] == {"input": ["1", "+", "é"], "output": ["10", "0"]}, shown
+    beyond = data(home, "show", "sums", "3")
+    assert beyond.code == 2 and "pair 3 of 3; they count from 0" in beyond.err, beyond
+    write(home.path / "bad.tsv", "1\t2\n\n1 2\n")
+    refused = data(home, "import", "pairs", "a.tsv", "--test", "bad.tsv", "--name", "bad")
+    assert refused.code == 2 and "bad.tsv:3: has no tab" in refused.err, refused
+    assert data(home, "import", "pairs", "a.tsv", "--name", "bad").code == 2
+    assert data(home, "check").code == 0
 
 
 def test_an_import_of_a_folder_says_which_files_it_left_out(home):
