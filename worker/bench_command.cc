@@ -25,7 +25,7 @@ constexpr char kFormula[] =
 
 BenchCommand::BenchCommand(CLI::App& app) : command_(app.add_subcommand("bench", "Measure how fast this machine trains.")) {
   command_->footer(kFormula);
-  command_->add_option("--experiment", options_.experiment, "algorithmic, images or language; empty: what the task belongs to");
+  command_->add_option("--experiment", options_.experiment, "algorithmic, images, language or sequences; empty: what the task belongs to");
   command_->add_option("--task", options_.task, "A task's name, or several with commas: a pack of each is trained at the same time")->required();
   command_->add_option("--encoding", options_.encoding, "NAME or NAME:randomized")->required();
   command_->add_option("--pack", options_.pack, "Jobs trained together")->capture_default_str();

@@ -59,16 +59,18 @@ absl::Status TakeTask(const BenchOptions& options, const std::string& name, trai
   if (const catalog::DataTask* task = catalog::FindDataTask(name)) {
     settings.experiment = task->experiment;
     settings.data = task->name;
+  } else if (catalog::FindTask(name) == nullptr) {
+    return Unknown("task", name, catalog::Tasks());
+  }
+  if (settings.experiment == "algorithmic" || settings.experiment == "sequences") {
+    settings.training.lengths.clear();
+    for (int length = 1; length <= 40; ++length) settings.training.lengths.push_back(length);
+  } else {
     settings.model.layers = 8;
     settings.model.embedding_dim = 256;
     settings.model.mlp_dim = 1024;
     settings.training.batch_size = settings.experiment == "images" ? 32 : 64;
     settings.training.lengths = {settings.experiment == "images" ? 506 : 256};
-  } else if (catalog::FindTask(name) != nullptr) {
-    settings.training.lengths.clear();
-    for (int length = 1; length <= 40; ++length) settings.training.lengths.push_back(length);
-  } else {
-    return Unknown("task", name, catalog::Tasks());
   }
   if (!options.experiment.empty() && options.experiment != settings.experiment) {
     return absl::InvalidArgumentError(fmt::format("--experiment: task '{}' belongs to '{}', not to '{}'\n  leave it out", name,

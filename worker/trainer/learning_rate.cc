@@ -16,6 +16,8 @@ constexpr int kWarmupOfLlama = 2000;
 
 }  // namespace
 
+bool HasSchedules(std::string_view experiment) { return experiment == "algorithmic" || experiment == "llama" || experiment == "sequences"; }
+
 RateSchedule ScheduleOf(const PackSettings& settings) {
   const bool llama = settings.experiment == "llama";
   const PackSettings::Training& training = settings.training;
@@ -35,7 +37,7 @@ absl::Status ValidateSchedule(const PackSettings& settings) {
   if (!(schedule.final_share >= 0 && schedule.final_share <= 1)) {
     return refuse("training.final_rate: ", ShortestNumber(schedule.final_share), " is not in [0, 1]");
   }
-  if (!schedule.constant() && settings.experiment != "algorithmic" && settings.experiment != "llama") {
+  if (!schedule.constant() && !HasSchedules(settings.experiment)) {
     return refuse("training.schedule: '", Word(schedule.shape), "' with a warm-up of ", schedule.warmup_steps, " does not go with experiment '", settings.experiment,
                   "', whose learning rates stay as they are");
   }

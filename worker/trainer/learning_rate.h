@@ -21,6 +21,9 @@ struct RateSchedule {
   bool constant() const { return warmup_steps == 0 && shape == Shape::kConstant; }
 };
 
+// Whether jobs of an experiment kind may have another one than a constant rate.
+bool HasSchedules(std::string_view experiment);
+
 // What the settings say, or their experiment kind where they say nothing.
 RateSchedule ScheduleOf(const PackSettings& settings);
 

@@ -5,6 +5,7 @@
 #include "worker/trainer/device_memory.h"
 #include "worker/trainer/llama/published.h"
 #include "worker/trainer/own_stream.h"
+#include "worker/trainer/problems/sequences.h"
 #include "worker/trainer/session.h"
 #include "worker/trainer/validate.h"
 
@@ -15,6 +16,7 @@ absl::StatusOr<PackResult> Train(const PackRequest& request, Observer& observer)
   for (const std::string& stamp : request.data.verified_stamps) data::TakeAsVerified(stamp);
   PackRequest resolved = request;
   RETURN_IF_ERROR(ReadPublished(resolved));
+  RETURN_IF_ERROR(ReadPairs(resolved.settings, resolved.data));
   absl::StatusOr<PackResult> result = Caught<PackResult>([&] {
     const OwnStream own(request.cuda);
     return Session(resolved, observer).Run();

@@ -18,6 +18,7 @@
 namespace longreach::trainer {
 
 struct LlamaConfig;
+struct PairShape;
 
 // Everything that the members of a pack share. Fields and defaults as in proto/longreach/v1/spec.proto, whose
 // comments say what they mean; the trainer checks them again, because it can be called without a scheduler.
@@ -63,6 +64,8 @@ struct PackSettings {
     std::shared_ptr<const LlamaConfig> config = nullptr;
     std::string tokenizer_sha256 = {};  // Of its tokenizer.model; empty: the folder has none.
     int vocabulary = 256;
+    // The same of a data set of pairs of sequences (pair_shape.h).
+    std::shared_ptr<const PairShape> pairs = nullptr;
   } model;
 
   struct Positions {

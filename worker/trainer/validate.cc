@@ -217,11 +217,11 @@ absl::Status Validate(const PackSettings& settings) {
   const ExperimentKind* kind = FindExperimentKind(settings.experiment);
   if (kind == nullptr) return Unknown("experiment", settings.experiment, Names(ExperimentKinds()));
   RETURN_IF_ERROR(kind->Validate(settings));
-  if (settings.model.causal && settings.experiment != "algorithmic") {
-    return Refuse("model.causal", "true", Text("is only for experiment 'algorithmic', not for '", settings.experiment, "'"));
+  if (settings.model.causal && !kind->of_sequences) {
+    return Refuse("model.causal", "true", Text("is only for experiments 'algorithmic' and 'sequences', not for '", settings.experiment, "'"));
   }
-  if (settings.model.norm == PackSettings::Model::Norm::kPre && settings.experiment != "algorithmic") {
-    return Refuse("model.norm", "'pre'", Text("is only for experiment 'algorithmic', not for '", settings.experiment, "'"));
+  if (settings.model.norm == PackSettings::Model::Norm::kPre && !kind->of_sequences) {
+    return Refuse("model.norm", "'pre'", Text("is only for experiments 'algorithmic' and 'sequences', not for '", settings.experiment, "'"));
   }
   if (kind->needs_data == settings.data.empty()) {
     return Refuse("data", "'" + settings.data + "'",

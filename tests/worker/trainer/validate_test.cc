@@ -117,7 +117,7 @@ TEST(DescribeMachineTest, SaysWhatThereIs) {
   EXPECT_EQ(capabilities.device_id, OwnProcessors());
   EXPECT_GE(capabilities.threads, 1);
   EXPECT_GT(capabilities.memory_bytes, 1e8);
-  EXPECT_THAT(capabilities.experiments, ::testing::ElementsAre("algorithmic", "images", "language", "llama"));
+  EXPECT_THAT(capabilities.experiments, ::testing::ElementsAre("algorithmic", "images", "language", "llama", "sequences"));
 }
 
 TEST(LookAtDevicesTest, SaysWhatTheProcessorTakesAndWhyThereIsNoGpu) {

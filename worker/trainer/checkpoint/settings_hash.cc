@@ -69,11 +69,13 @@ std::string_view Word(PackSettings::Evaluation::PerplexityProtocol protocol) {
 void Add(const PackSettings::Model& model, Lines& lines) {
   const auto& [layers, embedding_dim, heads, mlp_dim, dropout, kerple_shared, break_symmetry, sandwich_dim, learned_rows, causal, norm,
                t5_buckets, t5_max_distance, fire_width, fire_threshold, fire_shared, decoder_layers, classes, row_delimiter, count_delimiters,
-               pixel_embedding, kv_heads, rope_theta, attention_scale, attention_scale_from, attention_scale_growth, folder, config, tokenizer_sha256, vocabulary] = model;
-  // These three are known only once the data sets have been looked at, which have identities of their own.
+               pixel_embedding, kv_heads, rope_theta, attention_scale, attention_scale_from, attention_scale_growth, folder, config, tokenizer_sha256, vocabulary,
+               pairs] = model;
+  // These four are known only once the data sets have been looked at, which have identities of their own.
   static_cast<void>(config);
   static_cast<void>(tokenizer_sha256);
   static_cast<void>(vocabulary);
+  static_cast<void>(pairs);
   lines.all += Named("layers", layers, "embedding_dim", embedding_dim, "heads", heads, "mlp_dim", mlp_dim, "dropout", dropout, "kerple_shared",
                      kerple_shared, "break_symmetry", break_symmetry, "sandwich_dim", sandwich_dim, "learned_rows", learned_rows);
   if (causal) lines.causal += Named("causal", causal);
@@ -118,7 +120,7 @@ void AddSchedule(const PackSettings& settings, Lines& lines) {
   const RateSchedule schedule = ScheduleOf(settings);
   lines.llama += Named("warmup_steps", schedule.warmup_steps, "final_rate", schedule.final_share);
   const bool llama = settings.experiment == "llama";
-  if (llama ? schedule.shape == Shape::kCosine : settings.experiment != "algorithmic" || schedule.constant()) return;
+  if (llama ? schedule.shape == Shape::kCosine : !HasSchedules(settings.experiment) || schedule.constant()) return;
   lines.schedule += Named("schedule", std::string(Word(schedule.shape)));
   if (llama) return;
   lines.schedule += Named("warmup_steps", schedule.warmup_steps);

@@ -24,16 +24,6 @@ Batch Unsampled(const PackSettings& settings, PositionUse use, int requested_len
   return batch;
 }
 
-// Teacher forcing: a decoder reads the true outputs but the last, behind the begin token, which is the first of those that OnTape() leaves there. Output y is
-// the token `first_token` + y.
-void PutTrueOutputs(int first_token, Batch& batch) {
-  for (int64_t b = 0; b < batch.size; ++b) {
-    uint16_t* const begin = &batch.tokens[static_cast<size_t>((b + 1) * batch.tape - batch.outputs)];
-    const uint16_t* const target = &batch.targets[static_cast<size_t>(b * batch.outputs)];
-    for (int64_t o = 1; o < batch.outputs; ++o) begin[o] = static_cast<uint16_t>(first_token + target[o - 1]);
-  }
-}
-
 Batch Sampled(const PackSettings& settings, int requested_length, Batch batch) {
   const catalog::Task& entry = *catalog::FindTask(settings.task);
   const tasks::Task& task = *tasks::FindTask(settings.task);
@@ -83,6 +73,14 @@ Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector
   batch.targets.assign(targets.begin(), targets.end());
   batch.valid = std::move(valid);
   return batch;
+}
+
+void PutTrueOutputs(int first_token, Batch& batch) {
+  for (int64_t b = 0; b < batch.size; ++b) {
+    uint16_t* const begin = &batch.tokens[static_cast<size_t>((b + 1) * batch.tape - batch.outputs)];
+    const uint16_t* const target = &batch.targets[static_cast<size_t>(b * batch.outputs)];
+    for (int64_t o = 1; o < batch.outputs; ++o) begin[o] = static_cast<uint16_t>(first_token + target[o - 1]);
+  }
 }
 
 Batch UnsampledTrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step) {

@@ -37,6 +37,10 @@ PassSource TestSource(const PackSettings& settings, int length, int part);
 Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector<uint8_t>& targets,
              std::vector<int32_t> valid, int empty);
 
+// Teacher forcing: a decoder reads the true outputs but the last, behind the begin token, which is the first of those that OnTape() leaves there. Output y is
+// the token `first_token` + y.
+void PutTrueOutputs(int first_token, Batch& batch);
+
 // The batch of update `step` (0 is the first): draws its length, sequences and positions.
 Batch TrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step);
 // The same with its sequences yet to be drawn: for engines that do it where they compute.

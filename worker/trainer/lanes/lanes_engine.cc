@@ -6,12 +6,12 @@
 #include <cmath>
 
 #include "proto/base/text.h"
-#include "proto/catalog/catalog.h"
 #include "proto/catalog/pair_tables.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update.h"
 #include "worker/trainer/lanes/floats.h"
 #include "worker/trainer/lanes/lanes_pass.h"
+#include "worker/trainer/vocabulary.h"
 
 namespace longreach::trainer {
 
@@ -38,9 +38,9 @@ class LanesEngine final : public StepEngine {
       : StepEngine(settings),
         settings_(settings),
         kernels_(kernels),
-        task_(*catalog::FindTask(settings.task)),
+        vocabulary_(VocabularyOf(settings)),
         pool_(options.threads, options.recorder),
-        encoder_(settings, task_.TokensRead(settings.model.causal), task_.output_vocabulary) {
+        encoder_(settings, vocabulary_.read, vocabulary_.classes) {
     MakeModel();
   }
 
@@ -140,7 +140,7 @@ class LanesEngine final : public StepEngine {
     model_.heads = settings_.model.heads;
     model_.mlp = settings_.model.mlp_dim;
     model_.tokens = static_cast<int>(layout.Find("embed.w")->shape[0]);
-    model_.classes = task_.output_vocabulary;
+    model_.classes = vocabulary_.classes;
     model_.stride = layout.stride();
     model_.embed = at("embed.w");
     model_.out_w = at("out.w");
@@ -436,7 +436,7 @@ class LanesEngine final : public StepEngine {
 
   PackSettings settings_;
   const lanes::Kernels& kernels_;
-  const catalog::Task& task_;
+  const Vocabulary vocabulary_;
   ThreadPool pool_;
   Encoder encoder_;
   lanes::Model model_;

@@ -2,13 +2,13 @@
 
 #include <cmath>
 
-#include "proto/catalog/catalog.h"
 #include "worker/trainer/model/attention.h"
 #include "worker/trainer/model/encoder.h"
 #include "worker/trainer/model/encoder_decoder.h"
 #include "worker/trainer/model/llama_network.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/sent.h"
+#include "worker/trainer/vocabulary.h"
 
 namespace longreach::trainer {
 
@@ -120,11 +120,8 @@ LayerTerms Model::TermsOf(const ParameterSet& parameters, const PassTerms& terms
 std::unique_ptr<Model> MakeModel(const PackSettings& settings) {
   if (settings.experiment == "llama") return std::make_unique<LlamaNetwork>(settings);
   if (settings.experiment == "images") return std::make_unique<EncoderDecoder>(settings);
-  if (const catalog::Task* task = catalog::FindTask(settings.task)) {
-    return std::make_unique<Encoder>(settings, task->TokensRead(settings.model.causal), task->output_vocabulary);
-  }
-  const catalog::DataTask& task = *catalog::FindDataTask(settings.task);
-  return std::make_unique<Encoder>(settings, task.input_vocabulary, task.output_vocabulary);
+  const Vocabulary vocabulary = VocabularyOf(settings);
+  return std::make_unique<Encoder>(settings, vocabulary.read, vocabulary.classes);
 }
 
 }  // namespace longreach::trainer

@@ -8,7 +8,9 @@
 #include "proto/catalog/encoding_name.h"
 #include "proto/catalog/limits.h"
 #include "proto/catalog/longbench.h"
+#include "worker/trainer/pair_shape.h"
 #include "worker/trainer/problems/mixture.h"
+#include "worker/trainer/vocabulary.h"
 
 namespace longreach::trainer {
 
@@ -61,13 +63,31 @@ absl::Status ValidateAlgorithmic(const PackSettings& settings) {
   return absl::OkStatus();
 }
 
+// Of the encoder or its decoder over `tape` tokens.
+double EncoderFlops(const PackSettings& settings, double tape) {
+  const Vocabulary vocabulary = VocabularyOf(settings);
+  const double d = settings.model.embedding_dim;
+  return Blocks(settings.model, settings.model.layers, tape, tape * tape / (settings.model.causal ? 2 : 1)) +
+         tape * 2 * d * (vocabulary.read + 1 + vocabulary.classes);
+}
+
 double AlgorithmicFlops(const PackSettings& settings, int length) {
-  const catalog::Task* task = catalog::FindTask(settings.task);
-  if (task == nullptr) return 0;
-  const bool causal = settings.model.causal;
-  const double d = settings.model.embedding_dim, tape = static_cast<double>(task->Tape(length));
-  return Blocks(settings.model, settings.model.layers, tape, tape * tape / (causal ? 2 : 1)) +
-         tape * 2 * d * (task->TokensRead(causal) + 1 + task->output_vocabulary);
+  return EncoderFlops(settings, static_cast<double>(AlgorithmicTape(settings, length)));
+}
+
+// Pairs of sequences. Before the data set has been looked at: the least that there can be, by which nothing is refused that it would not be afterwards.
+int64_t SequencesTape(const PackSettings& settings, int length) {
+  int outputs = 1;
+  if (settings.model.pairs != nullptr) {
+    const auto found = settings.model.pairs->outputs.find(length);
+    if (found != settings.model.pairs->outputs.end()) outputs = found->second;
+  }
+  return int64_t{length} + outputs;
+}
+
+// And with as many outputs as inputs, as a stand-in has them.
+double SequencesFlops(const PackSettings& settings, int length) {
+  return EncoderFlops(settings, settings.model.pairs == nullptr ? 2.0 * length : static_cast<double>(SequencesTape(settings, length)));
 }
 
 // Bytes, each predicted from those before it.
@@ -257,14 +277,16 @@ double ImagesFlops(const PackSettings& settings, int length) {
 }
 
 constexpr ExperimentKind kKinds[] = {
-    {.name = "algorithmic", .causal = false, .needs_data = false, .large = false,
+    {.name = "algorithmic", .causal = false, .of_sequences = true, .needs_data = false, .large = false,
      .Tape = AlgorithmicTape, .Validate = ValidateAlgorithmic, .ForwardFlops = AlgorithmicFlops, .Make = MakeAlgorithmic},
-    {.name = "images", .causal = false, .needs_data = true, .large = false,
+    {.name = "images", .causal = false, .of_sequences = false, .needs_data = true, .large = false,
      .Tape = ImagesTape, .Validate = ValidateImages, .ForwardFlops = ImagesFlops, .Make = MakeImages},
-    {.name = "language", .causal = true, .needs_data = true, .large = false,
+    {.name = "language", .causal = true, .of_sequences = false, .needs_data = true, .large = false,
      .Tape = LanguageTape, .Validate = ValidateDataTask, .ForwardFlops = LanguageFlops, .Make = MakeLanguage},
-    {.name = "llama", .causal = true, .needs_data = true, .large = true,
+    {.name = "llama", .causal = true, .of_sequences = false, .needs_data = true, .large = true,
      .Tape = LanguageTape, .Validate = ValidateLlama, .ForwardFlops = LlamaFlops, .Make = MakeLlama},
+    {.name = "sequences", .causal = false, .of_sequences = true, .needs_data = true, .large = false,
+     .Tape = SequencesTape, .Validate = ValidateDataTask, .ForwardFlops = SequencesFlops, .Make = MakeSequences},
 };
 
 }  // namespace

@@ -17,6 +17,9 @@ struct ExperimentKind {
   std::string_view name;
   // Each token sees those before it and itself; otherwise model.causal says it.
   bool causal;
+  // Input and output sequences of symbols, each output at a place of its own: the model is the encoder or, with model.causal, its decoder, whose blocks
+  // normalise as model.norm says, and the kernels for CPUs know it.
+  bool of_sequences;
   // Reads a data set (settings.data).
   bool needs_data;
   // Its models may have billions of parameters: a sequence may be all that is computed at a time, and gives signs of life within.
@@ -35,6 +38,7 @@ absl::StatusOr<std::unique_ptr<Problem>> MakeAlgorithmic(const PackSettings& set
 absl::StatusOr<std::unique_ptr<Problem>> MakeImages(const PackSettings& settings, const DataSource* data);
 absl::StatusOr<std::unique_ptr<Problem>> MakeLanguage(const PackSettings& settings, const DataSource* data);
 absl::StatusOr<std::unique_ptr<Problem>> MakeLlama(const PackSettings& settings, const DataSource* data);
+absl::StatusOr<std::unique_ptr<Problem>> MakeSequences(const PackSettings& settings, const DataSource* data);
 
 // Ascending by name.
 std::span<const ExperimentKind> ExperimentKinds();

@@ -14,7 +14,7 @@ enum class Purpose : uint16_t {
   kTrainingPositions = 4,   // Layer: that of the encoder, 0 where all layers share a draw.
   kTrainingShift = 5,       // SHAPE. Index: sequence.
   kTrainingDropout = 6,     // Layer: the place in the model. Index: see KeepMask.
-  kTestBatch = 7,           // Key: kEvaluationKey, as for all of testing. Step: the requested length; of images 0.
+  kTestBatch = 7,           // Key: kEvaluationKey, as for all of testing. Step: the length, of the input where there is one; of images 0.
   kTestPositions = 8,
   kTestShift = 9,
   kTestDropout = 10,        // Only where dropout is left on at test.

@@ -1,0 +1,203 @@
+// Pairs of sequences out of a data set, as they lie there: input and output stand on the tape as those of an algorithmic task do.
+//
+// An update draws one input length of those that are trained on, and its pairs from all training pairs of that length, with replacement. A test of a length has all
+// test pairs of it or, where fewer are wanted, one of each of so many equal parts.
+//
+// Where a data set's outputs have ends, the rest of the tape behind an output's end holds ends, too: the loss has them, and scores go up to the first.
+#include "worker/trainer/problems/sequences.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "proto/base/text.h"
+#include "worker/data/data_folder.h"
+#include "worker/data/pair_set.h"
+#include "worker/trainer/engine/batch.h"
+#include "worker/trainer/pair_shape.h"
+#include "worker/trainer/problems/kinds.h"
+#include "worker/trainer/problems/named_by.h"
+#include "worker/trainer/problems/problem.h"
+#include "worker/trainer/random/random_stream.h"
+#include "worker/trainer/vocabulary.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+using data::PairSet;
+
+// Tokens of a test part.
+constexpr int64_t kTestTokensAtATime = 1 << 16;
+constexpr int64_t kStandInPairs = 1000;
+// Ranges of lengths that a refusal names.
+constexpr size_t kNamedRanges = 12;
+
+PairShape ShapeOf(const PairSet& set) {
+  PairShape shape{.input_symbols = static_cast<int>(set.input_symbols().size()),
+                  .output_symbols = static_cast<int>(set.output_symbols().size()),
+                  .ends = set.has_ends(),
+                  .outputs = {}};
+  for (const PairSet::Split split : {PairSet::Split::kTrain, PairSet::Split::kTest}) {
+    for (const data::PairsOfLength& of : set.lengths(split)) {
+      int& outputs = shape.outputs[of.length];
+      outputs = std::max(outputs, of.longest_output + (shape.ends ? 1 : 0));
+    }
+  }
+  return shape;
+}
+
+int64_t PairsOf(const PairSet& set, PairSet::Split split, int length) {
+  const std::vector<data::PairsOfLength>& lengths = set.lengths(split);
+  const auto found = std::ranges::find(lengths, length, &data::PairsOfLength::length);
+  return found == lengths.end() ? 0 : found->pairs;
+}
+
+// "1..6, 8, 10..40".
+std::string RangesOf(const std::vector<data::PairsOfLength>& lengths) {
+  std::vector<std::string> ranges;
+  for (size_t first = 0; first < lengths.size();) {
+    size_t last = first;
+    while (last + 1 < lengths.size() && lengths[last + 1].length == lengths[last].length + 1) ++last;
+    if (ranges.size() == kNamedRanges) {
+      ranges.push_back(Text("and others up to ", lengths.back().length));
+      break;
+    }
+    ranges.push_back(first == last ? Text(lengths[first].length) : Text(lengths[first].length, "..", lengths[last].length));
+    first = last + 1;
+  }
+  return Join(ranges, ", ");
+}
+
+absl::Status HasLengths(const PairSet& set, const std::string& name, PairSet::Split split, const std::vector<int>& wanted) {
+  const bool train = split == PairSet::Split::kTrain;
+  for (const int length : wanted) {
+    if (PairsOf(set, split, length) > 0) continue;
+    return absl::InvalidArgumentError(Text(train ? "training" : "evaluation", ".lengths: ", length, ": '", name, "' has no ", train ? "training" : "test",
+                                           " pairs with inputs of that length; it has those of ", RangesOf(set.lengths(split))));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PairSet> OpenPairs(const PackSettings& settings, const DataSource& data) {
+  return NamedBy("data", PairSet::Open(data.folder.empty() ? data::DefaultDataFolder() : data.folder, settings.data, data.sha256));
+}
+
+// Settings with what the data set says, which refuses nothing of them.
+absl::StatusOr<PackSettings> Resolved(PackSettings settings, const PairSet& set) {
+  if (settings.training.steps > 0) RETURN_IF_ERROR(HasLengths(set, settings.data, PairSet::Split::kTrain, settings.training.lengths));
+  RETURN_IF_ERROR(HasLengths(set, settings.data, PairSet::Split::kTest, settings.evaluation.lengths));
+  PairShape shape = ShapeOf(set);
+  if (settings.model.pairs != nullptr && *settings.model.pairs != shape) {
+    return absl::FailedPreconditionError(Text("the data set '", settings.data, "' was exchanged while a job of it began; start it again"));
+  }
+  settings.model.pairs = std::make_shared<const PairShape>(std::move(shape));
+  RETURN_IF_ERROR(Validate(settings));
+  return settings;
+}
+
+class Sequences final : public Problem {
+ public:
+  Sequences(PackSettings settings, std::optional<PairSet> set)
+      : settings_(std::move(settings)), set_(std::move(set)), vocabulary_(VocabularyOf(settings_)) {}
+
+  Batch TrainingBatch(PositionUse use, uint64_t step) const override {
+    const PackSettings::Training& training = settings_.training;
+    const int length = TrainingLength(training, step);
+    const RandomStream stream{.key = training.data_seed, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = step};
+    const uint32_t count = static_cast<uint32_t>(Count(PairSet::Split::kTrain, length));
+    std::vector<int64_t> picked;
+    for (int b = 0; b < training.batch_size; ++b) picked.push_back(stream.Below(static_cast<uint64_t>(b), count));
+    return BatchOf(PairSet::Split::kTrain, use, length, picked, {.key = training.data_seed, .step = step, .test = false});
+  }
+
+  int TestParts(int length) const override {
+    return static_cast<int>((Tested(length) + PairsAtATime(length) - 1) / PairsAtATime(length));
+  }
+
+  Batch TestBatch(PositionUse use, int length, int part) const override {
+    const int64_t first = part * PairsAtATime(length), end = std::min(Tested(length), first + PairsAtATime(length));
+    std::vector<int64_t> picked;
+    for (int64_t i = first; i < end; ++i) picked.push_back(Picked(length, i));
+    return BatchOf(PairSet::Split::kTest, use, length, picked, TestSource(settings_, length, part));
+  }
+
+  // Of a decoder that is what it would write by itself, greedily (algorithmic.cc).
+  bool ScoresExactMatch() const override { return true; }
+  std::vector<Score> Scores(int, const Tested& tested) const override {
+    return {{"accuracy", tested.accuracy}, {"exact_match", tested.exact_match}, {"loss", tested.loss}};
+  }
+
+ private:
+  int64_t Outputs(int length) const { return set_ ? settings_.model.pairs->outputs.at(length) : length; }
+  int64_t Tape(int length) const { return length + Outputs(length); }
+  int64_t Count(PairSet::Split split, int length) const { return set_ ? PairsOf(*set_, split, length) : kStandInPairs; }
+  int64_t Tested(int length) const {
+    const int64_t wanted = settings_.evaluation.examples, count = Count(PairSet::Split::kTest, length);
+    return wanted == 0 ? count : std::min(count, wanted);
+  }
+  // By chance, as files often have an order.
+  int64_t Picked(int length, int64_t i) const {
+    const int64_t count = Count(PairSet::Split::kTest, length), first = i * count / Tested(length), end = (i + 1) * count / Tested(length);
+    const RandomStream stream{.key = EvaluationKey(settings_.evaluation.seed), .purpose = Purpose::kTestBatch, .layer = 0,
+                              .step = static_cast<uint64_t>(length)};
+    return first + stream.Below(static_cast<uint64_t>(i), static_cast<uint32_t>(end - first));
+  }
+  int64_t PairsAtATime(int length) const { return std::max<int64_t>(1, kTestTokensAtATime / Tape(length)); }
+
+  Batch BatchOf(PairSet::Split split, PositionUse use, int length, const std::vector<int64_t>& picked, const PassSource& source) const {
+    Batch batch;
+    batch.size = std::ssize(picked);
+    batch.tape = Tape(length);
+    batch.outputs = Outputs(length);
+    batch.tokens.assign(static_cast<size_t>(batch.size * batch.tape), static_cast<uint16_t>(vocabulary_.read));
+    batch.targets.assign(static_cast<size_t>(batch.size * batch.outputs), static_cast<uint16_t>(vocabulary_.classes - 1));  // The end, where there are ends.
+    for (int64_t b = 0; b < batch.size; ++b) {
+      const auto token = batch.tokens.begin() + b * batch.tape;
+      const auto target = batch.targets.begin() + b * batch.outputs;
+      if (!set_) {
+        FillWithNoise(picked[static_cast<size_t>(b)], {&*token, static_cast<size_t>(length)}, {&*target, static_cast<size_t>(batch.outputs)});
+        batch.valid.push_back(static_cast<int32_t>(batch.outputs));
+        continue;
+      }
+      const data::Pair pair = set_->pair(split, length, picked[static_cast<size_t>(b)]);
+      std::ranges::copy(pair.input, token);
+      std::ranges::copy(pair.output, target);
+      batch.valid.push_back(static_cast<int32_t>(std::ssize(pair.output)) + (settings_.model.pairs->ends ? 1 : 0));
+    }
+    if (settings_.model.causal) PutTrueOutputs(vocabulary_.inputs, batch);
+    batch.positions = DrawPositions(settings_, use, batch.tape, batch.size, source);
+    batch.source = source;
+    return batch;
+  }
+
+  void FillWithNoise(int64_t index, std::span<uint16_t> input, std::span<uint16_t> output) const {
+    const RandomStream stream{.key = static_cast<uint64_t>(index), .purpose = Purpose::kTrainingBatch, .layer = 0, .step = 0};
+    uint64_t at = 0;
+    for (uint16_t& token : input) token = static_cast<uint16_t>(stream.Below(at++, static_cast<uint32_t>(vocabulary_.inputs)));
+    for (uint16_t& token : output) token = static_cast<uint16_t>(stream.Below(at++, static_cast<uint32_t>(vocabulary_.classes)));
+  }
+
+  PackSettings settings_;
+  std::optional<PairSet> set_;
+  Vocabulary vocabulary_;
+};
+
+}  // namespace
+
+absl::Status ReadPairs(PackSettings& settings, const DataSource& data) {
+  if (settings.experiment != "sequences") return absl::OkStatus();
+  ASSIGN_OR_RETURN(const PairSet set, OpenPairs(settings, data));
+  ASSIGN_OR_RETURN(settings, Resolved(settings, set));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Problem>> MakeSequences(const PackSettings& settings, const DataSource* data) {
+  if (data == nullptr) return std::make_unique<Sequences>(settings, std::nullopt);
+  ASSIGN_OR_RETURN(PairSet set, OpenPairs(settings, *data));
+  ASSIGN_OR_RETURN(PackSettings resolved, Resolved(settings, set));
+  return std::make_unique<Sequences>(std::move(resolved), std::move(set));
+}
+
+}  // namespace longreach::trainer
