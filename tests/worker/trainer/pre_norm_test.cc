@@ -180,7 +180,7 @@ TEST_F(PreNormTest, OtherKindsOfExperimentsAreRefused) {
   language.experiment = "language";
   language.task = "enwik8";
   language.data = "enwik8";
-  EXPECT_THAT(std::string(Validate(language).message()), HasSubstr("model.norm: 'pre' is only for experiment 'algorithmic'"));
+  EXPECT_THAT(std::string(Validate(language).message()), HasSubstr("model.norm: 'pre' is only for experiments 'algorithmic' and 'sequences'"));
 }
 
 }  // namespace
