@@ -39,6 +39,12 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
   return joined;
 }
 
+std::string JoinWords(const std::vector<std::string>& parts, std::string_view last) {
+  if (parts.size() < 2) return Join(parts, "");
+  const std::vector<std::string> first(parts.begin(), parts.end() - 1);
+  return Text(Join(first, ", "), " ", last, " ", parts.back());
+}
+
 std::string JoinSome(const std::vector<std::string>& parts, size_t most) {
   if (parts.size() <= most) return Join(parts, ", ");
   const std::vector<std::string> first(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(most));

@@ -27,6 +27,9 @@ std::vector<std::string> Split(std::string_view text, char separator);
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 
+// As a sentence has them, with a word before the last one: "a, b and c".
+std::string JoinWords(const std::vector<std::string>& parts, std::string_view last);
+
 // In a line that has no room for all of them: the first `most`, and how many there are besides, "a, b and 3 more".
 std::string JoinSome(const std::vector<std::string>& parts, size_t most = 5);
 

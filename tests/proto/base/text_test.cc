@@ -46,6 +46,13 @@ TEST(ClosestWordTest, AShortWordIsTakenForTheOnlyOneThatItIsShortFor) {
   EXPECT_EQ(ClosestWord("", known), "");
 }
 
+TEST(JoinWordsTest, HasTheLastAsASentence) {
+  EXPECT_EQ(JoinWords({}, "and"), "");
+  EXPECT_EQ(JoinWords({"a"}, "and"), "a");
+  EXPECT_EQ(JoinWords({"a", "b"}, "or"), "a or b");
+  EXPECT_EQ(JoinWords({"a", "b", "c"}, "and"), "a, b and c");
+}
+
 TEST(JoinSomeTest, NamesTheFirstAndCountsTheOthers) {
   EXPECT_EQ(JoinSome({}), "");
   EXPECT_EQ(JoinSome({"a", "b", "c", "d", "e"}), "a, b, c, d, e");
