@@ -47,8 +47,10 @@ std::string TypeOf(const FieldDescriptor& field) {
 std::string KindOf(const FieldDescriptor& field) {
   const FieldDescriptor* generated = google::protobuf::DescriptorPool::generated_pool()->FindFieldByName(field.full_name());
   if (generated == nullptr) return "";
-  const std::string& also = generated->options().GetExtension(v1::also_kind);
-  return generated->options().GetExtension(v1::only_kind) + (also.empty() ? "" : " or " + also);
+  const google::protobuf::FieldOptions& options = generated->options();
+  std::vector<std::string> kinds = {options.GetExtension(v1::only_kind)};
+  for (int i = 0; i < options.ExtensionSize(v1::also_kind); ++i) kinds.push_back(options.GetExtension(v1::also_kind, i));
+  return JoinWords(kinds, "or");
 }
 
 FieldNote NoteOf(const FieldDescriptor& field, const SourceLocation& location, const std::string& path) {

@@ -10,7 +10,7 @@ struct FieldNote {
   std::string path;      // As --set takes it: "training.steps", an axis by its bare name.
   std::string type;      // As docs/reference/sweep-files.md calls it: "whole number", "list of texts", "list of groups".
   std::string standard;  // The default of the experiment kind "algorithmic", as the comment says it; empty: it says none.
-  std::string kind;      // The experiment kind that alone has the field, or two as "algorithmic or llama"; empty: all have it.
+  std::string kind;      // The experiment kind that alone has the field, or several as "algorithmic, llama or sequences"; empty: all have it.
   std::string text;      // One line.
 };
 

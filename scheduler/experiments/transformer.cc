@@ -178,10 +178,17 @@ void CheckOwnKind(const Settings& settings, std::string_view kind, Checks& check
     part->GetReflection()->ListFields(*part, &given);
     for (const google::protobuf::FieldDescriptor* field : given) {
       const std::string& only = field->options().GetExtension(v1::only_kind);
-      const std::string& also = field->options().GetExtension(v1::also_kind);
-      if (only.empty() || only == kind || also == kind) continue;
-      const std::string theirs = also.empty() ? fmt::format("the kind '{}'", only) : fmt::format("the kinds '{}' and '{}'", only, also);
-      checks.Refuse(fmt::format("{}.{}: is a setting of {}, not of '{}'\n  leave it out", group, field->name(), theirs, kind));
+      if (only.empty() || only == kind) continue;
+      std::vector<std::string> theirs = {fmt::format("'{}'", only)};
+      bool is_ours = false;
+      for (int i = 0; i < field->options().ExtensionSize(v1::also_kind); ++i) {
+        const std::string& also = field->options().GetExtension(v1::also_kind, i);
+        is_ours |= also == kind;
+        theirs.push_back(fmt::format("'{}'", also));
+      }
+      if (is_ours) continue;
+      checks.Refuse(fmt::format("{}.{}: is a setting of the {} {}, not of '{}'\n  leave it out", group, field->name(), theirs.size() == 1 ? "kind" : "kinds",
+                                JoinWords(theirs, "and"), kind));
     }
   }
 }

@@ -49,7 +49,10 @@ TEST(FieldNotesTest, SaysTypesDefaultsAndWhoseAFieldIs) {
   EXPECT_EQ(NoteOf("model.pixel_embedding").kind, "images");
   EXPECT_EQ(NoteOf("model.kv_heads").kind, "llama");
   EXPECT_EQ(NoteOf("evaluation.longbench_beams").kind, "llama");
-  EXPECT_EQ(NoteOf("training.schedule").kind, "algorithmic or llama");
+  EXPECT_EQ(NoteOf("training.schedule").kind, "algorithmic, llama or sequences");
+  EXPECT_EQ(NoteOf("model.causal").kind, "algorithmic or sequences");
+  EXPECT_EQ(NoteOf("model.norm").kind, "algorithmic or sequences");
+  EXPECT_EQ(NoteOf("positions.relative_as_released").kind, "");
   EXPECT_EQ(NoteOf("training.schedule").standard, "\"constant\"; of the kind llama \"cosine\"");
   EXPECT_EQ(NoteOf("evaluation.attention_lengths").kind, "");
 }

@@ -19,7 +19,7 @@ TEST(ListTest, FieldsAreLinesWithTheirTextsBelow) {
   const Outcome outcome = RunCommandLine({"list", "fields", "axes"});
   EXPECT_THAT(outcome.out, StartsWith("task  list of texts\n    What is learned,"));
   EXPECT_EQ(RunCommandLine({"list", "fields", "axes.task"}).out.find("encoding  list"), std::string::npos);
-  EXPECT_THAT(RunCommandLine({"list", "fields", "training.warmup_steps"}).out, StartsWith("training.warmup_steps  whole number [0; of the kind llama 2000], of kind algorithmic or llama\n"));
+  EXPECT_THAT(RunCommandLine({"list", "fields", "training.warmup_steps"}).out, StartsWith("training.warmup_steps  whole number [0; of the kind llama 2000], of kind algorithmic, llama or sequences\n"));
   EXPECT_THAT(RunCommandLine({"list", "fields", "trainig"}).err, HasSubstr("did you mean 'training'?"));
 }
 

@@ -71,4 +71,4 @@ def test_what_is_refused_of_a_schedule(home):
         assert refused.code == 2, refused
         assert words in refused.err, refused
     other_kind = run_cli(home, "plan", "quickstart-language", "--set", "training.warmup_steps=10")
-    assert other_kind.code == 2 and "is a setting of the kinds 'algorithmic' and 'llama', not of 'language'" in other_kind.err, other_kind
+    assert other_kind.code == 2 and "is a setting of the kinds 'algorithmic', 'llama' and 'sequences', not of 'language'" in other_kind.err, other_kind

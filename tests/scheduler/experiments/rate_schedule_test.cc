@@ -108,7 +108,7 @@ TEST(RateScheduleTest, RefusesWhatDoesNotFit) {
   v1::SweepSpec language = EncoderWith([](v1::Training& training) { training.set_warmup_steps(10); });
   language.set_experiment("language");
   language.mutable_axes()->set_task(0, "enwik8");
-  EXPECT_THAT(Refused(language), HasSubstr("training.warmup_steps: is a setting of the kinds 'algorithmic' and 'llama', not of 'language'\n  leave it out"));
+  EXPECT_THAT(Refused(language), HasSubstr("training.warmup_steps: is a setting of the kinds 'algorithmic', 'llama' and 'sequences', not of 'language'\n  leave it out"));
 }
 
 TEST(RateScheduleTest, ALlamaDecodersIsACosineUntilItIsToldOtherwise) {
