@@ -101,8 +101,9 @@ Cost DataKind::CostOf(const v1::JobSpec& job, const MakerStoresWeights&) const {
   // Backward costs twice forward.
   cost.flops += 3.0 * job.training().batch_size() * job.training().steps() * mean;
   const auto test_flops = [&](int length) {
-    const double wanted = job.evaluation().examples();
-    return (wanted > 0 ? std::min(wanted, TestExamples(length)) : TestExamples(length)) * ForwardFlops(model, length);
+    const double wanted = job.evaluation().examples(), all = TestExamples(length);
+    const double tests = wanted == 0 ? all : HasAnyNumberOfTests(job) ? wanted : std::min(wanted, all);
+    return tests * ForwardFlops(model, length);
   };
   for (const int length : job.evaluation().lengths()) cost.flops += test_flops(length);
   cost.flops += CurveFlops(job, test_flops);

@@ -35,6 +35,8 @@ class DataKind : public Kind {
   virtual double Parameters(const v1::Model& model) const = 0;
   // Test sequences of the paper's data set at a length.
   virtual double TestExamples(int length) const = 0;
+  // The job's data set may have any number of them; as many as the paper's only where all are asked for.
+  virtual bool HasAnyNumberOfTests(const v1::JobSpec& /*job*/) const { return false; }
 
  private:
   // With defaults that depend on the longest tape.

@@ -180,14 +180,6 @@ class LlamaKind final : public DataKind {
   Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights& maker_does) const override {
     Cost cost = DataKind::CostOf(job, maker_does);
     CountFrozen(job, maker_does, cost);
-    // A corpus of tokens has any number of them.
-    if (job.task() == kTokensTask) {
-      const auto more_flops = [&](int length) {
-        return std::max(job.evaluation().examples() - TestExamples(length), 0.0) * ForwardFlops(job.model(), length);
-      };
-      for (const int length : job.evaluation().lengths()) cost.flops += more_flops(length);
-      cost.flops += CurveFlops(job, more_flops);
-    }
     cost.flops += StudyFlops(job);
     // Generating a key costs next to nothing beside reading its prompt.
     const v1::Evaluation& evaluation = job.evaluation();
@@ -260,6 +252,7 @@ class LlamaKind final : public DataKind {
     return model.layers() * (BlockMatrices(model) + 2 * d + model.heads()) + 2 * d * Vocabulary(model) + d;
   }
   double TestExamples(int length) const override { return std::floor(kEnwik8TestBytes / length); }
+  bool HasAnyNumberOfTests(const v1::JobSpec& job) const override { return job.task() == kTokensTask; }
 
  private:
   // Where weights are not trained there is nothing beside them, and where they are a folder's, they are in no file of ours.
