@@ -110,7 +110,8 @@ std::string_view UsualAggregate(const Metric* metric) {
 
 std::string_view MainMetric(std::string_view experiment) {
   static constexpr std::pair<std::string_view, std::string_view> kOfKinds[] = {
-      {"algorithmic", "accuracy"}, {"images", "cross_entropy"}, {"language", "cross_entropy"}, {"llama", "perplexity"}, {"noop", "echo"}};
+      {"algorithmic", "accuracy"}, {"images", "cross_entropy"}, {"language", "cross_entropy"}, {"llama", "perplexity"}, {"noop", "echo"},
+      {"sequences", "accuracy"}};
   const auto* const found = std::ranges::find(kOfKinds, experiment, [](const auto& kind) { return kind.first; });
   return found == std::end(kOfKinds) ? std::string_view() : found->second;
 }

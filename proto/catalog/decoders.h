@@ -1,4 +1,4 @@
-// What decoders for algorithmic tasks (model.causal) measure otherwise than encoders, in the words that tables and comparisons have for it.
+// What decoders for algorithmic tasks and pairs of sequences (model.causal) measure otherwise than encoders, in the words that tables and comparisons have for it.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace longreach::catalog {
 
-// Decoders predict each output of such a task from the true ones before it, where encoders have none of them.
+// Decoders predict each output of such a task from the true ones before it, where encoders have none of them. Of pairs only their data set knows: most have several.
 inline bool HasSeveralOutputs(std::string_view task) {
-  const Task* const known = FindTask(task);
-  return known != nullptr && known->output_length != OutputLength::kSingle;
+  if (const Task* const known = FindTask(task)) return known->output_length != OutputLength::kSingle;
+  const DataTask* const of_data = FindDataTask(task);
+  return of_data != nullptr && of_data->experiment == "sequences";
 }
 
 inline bool IsOfTrueOutputs(std::string_view metric) { return metric == "accuracy" || metric == "loss"; }

@@ -7,6 +7,8 @@ namespace longreach::catalog {
 
 // The longest input of a task of the kind "algorithmic", in tokens: what its rules work on is made for it.
 inline constexpr int kMaxInputLength = 2048;
+// The longest input of a pair of the kind "sequences", in symbols.
+inline constexpr int kMaxPairInput = 1 << 16;
 // Layers of a model, and numbers in a token's vector and in what is between: beyond these they are mistakes.
 inline constexpr int kMaxLayers = 1000;
 inline constexpr int kMaxWidth = 1 << 16;

@@ -7,7 +7,7 @@
 namespace longreach::catalog {
 
 int UsualPacks(std::string_view experiment, bool cuda, std::string_view engine, int threads) {
-  if (experiment != "algorithmic") return 1;
+  if (experiment != "algorithmic" && experiment != "sequences") return 1;
   if (cuda && engine.starts_with("resident")) return kUsualPacksOfResident;
   return std::clamp(threads, 1, cuda ? kUsualPacksOnGpu : kUsualPacksOnCpu);
 }

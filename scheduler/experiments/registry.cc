@@ -13,7 +13,8 @@ namespace longreach::experiments {
   X(Images)                      \
   X(Language)                    \
   X(Llama)                       \
-  X(Noop)
+  X(Noop)                        \
+  X(Sequences)
 
 #define X(function) const Kind& function();
 LONGREACH_EXPERIMENTS(X)

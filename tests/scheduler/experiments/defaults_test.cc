@@ -50,7 +50,15 @@ const std::map<std::string, std::string> kReleasedDefaults = {
        "training.scale_lower_bound=1\ntraining.schedule=cosine\ntraining.steps=50000\ntraining.trainable=all\ntraining.warmup_steps=2000\n"
        "training.weight_decay=0.1\n"},
       {"noop",
-       "revisions.encoding=1\nrevisions.model=1\nrevisions.task=1\n"}};
+       "revisions.encoding=1\nrevisions.model=1\nrevisions.task=1\n"},
+      {"sequences",
+       "evaluation.dropout=false\nevaluation.examples=0\nevaluation.seed=0\nmodel.break_symmetry=false\n"
+       "model.causal=false\nmodel.dropout=0.1\nmodel.embedding_dim=64\nmodel.fire_shared=false\nmodel.fire_threshold=16\nmodel.fire_width=32\n"
+       "model.heads=8\nmodel.kerple_shared=false\nmodel.layers=5\nmodel.learned_rows=2048\nmodel.mlp_dim=256\nmodel.norm=post\n"
+       "model.sandwich_dim=128\nmodel.t5_buckets=32\nmodel.t5_max_distance=128\npositions.max_position=2048\npositions.randomized_by=distance\n"
+       "positions.relative_as_released=false\npositions.shift_at_test=random\npositions.shift_max=0\nrevisions.encoding=1\nrevisions.model=1\n"
+       "revisions.task=1\ntraining.batch_size=128\ntraining.clip_norm=1\ntraining.data_seed=0\ntraining.final_rate=0.1\n"
+       "training.schedule=constant\ntraining.steps=2000000\ntraining.warmup_steps=0\n"}};
 
 TEST(DefaultsTest, AreThoseThatWereReleased) {
   std::vector<std::string> known;

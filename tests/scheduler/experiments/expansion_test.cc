@@ -166,9 +166,9 @@ TEST(ExpansionTest, RefusesEmptyAxesAndDuplicates) {
 TEST(ExpansionTest, RefusesUnknownKindsAndFieldsOfTheFuture) {
   v1::SweepSpec sweep = Sweep();
   sweep.set_experiment("algoritmic");
-  EXPECT_EQ(ExpansionRefusal(sweep), "experiment: unknown experiment kind 'algoritmic'\n  did you mean 'algorithmic'? known: algorithmic, images, language, llama, noop");
+  EXPECT_EQ(ExpansionRefusal(sweep), "experiment: unknown experiment kind 'algoritmic'\n  did you mean 'algorithmic'? known: algorithmic, images, language, llama, noop, sequences");
   sweep.clear_experiment();
-  EXPECT_EQ(ExpansionRefusal(sweep), "experiment: is missing\n  set 'experiment' to the kind that the sweep is of; there are: algorithmic, images, language, llama, noop");
+  EXPECT_EQ(ExpansionRefusal(sweep), "experiment: is missing\n  set 'experiment' to the kind that the sweep is of; there are: algorithmic, images, language, llama, noop, sequences");
 
   sweep = Sweep();
   sweep.mutable_model()->GetReflection()->MutableUnknownFields(sweep.mutable_model())->AddVarint(77, 1);
