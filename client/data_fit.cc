@@ -34,7 +34,7 @@ void AddProtocol(const v1::Evaluation& from, v1::Evaluation& to) {
   to.set_position_bins(from.position_bins());
 }
 
-// Of the lengths of images each is a size of its own. A job's ascend.
+// Of the lengths of images each is a size of its own, and of those of pairs each has pairs of its own. A job's ascend.
 void AddAscending(const google::protobuf::RepeatedField<int32_t>& from, google::protobuf::RepeatedField<int32_t>& to) {
   for (const int32_t length : std::set<int32_t>(from.begin(), from.end())) to.Add(length);
 }
@@ -122,6 +122,13 @@ absl::StatusCode CodeOf(int exit_code) {
   return exit_code == kNotFound ? absl::StatusCode::kNotFound : absl::StatusCode::kFailedPrecondition;
 }
 
+// The kind of data set that a job's training and tests read, as 'longreach data import' takes it.
+std::string CorpusOf(const v1::JobSpec& job) {
+  if (job.experiment() == "images") return "images";
+  if (job.experiment() == "sequences") return "pairs";
+  return job.task() == "tokens" ? "tokens" : "text";
+}
+
 class Needs {
  public:
   explicit Needs(const v1::Plan& plan) : read_(plan.data_sets().begin(), plan.data_sets().end()) {}
@@ -180,7 +187,7 @@ std::map<std::string, std::string> DataSetsOf(const v1::SweepSpec& sweep, const 
   for (const std::string& name : plan.data_sets()) sets.emplace(name, "");
   for (const DataNeed& need : DataNeedsOf(sweep, plan)) {
     const v1::JobSpec& job = need.job;
-    const std::string corpus = job.experiment() == "images" ? "images" : job.task() == "tokens" ? "tokens" : "text";
+    const std::string corpus = CorpusOf(job);
     for (const std::string& name : DataSetsOf(job)) {
       sets[name] = name == job.model().folder() ? "model" : name == job.evaluation().longbench() ? "longbench" : corpus;
     }

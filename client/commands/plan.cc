@@ -93,7 +93,7 @@ class PlanCommand final : public Command {
       }
     }
     if (counts_pairs) {
-      session.Say("memory has what FIRE's biases keep of each pair of positions, in the engine that keeps more: LibTorch's, as on a GPU, or of algorithmic tasks the fast one for CPUs");
+      session.Say("memory has what FIRE's biases keep of each pair of positions, in the engine that keeps more: LibTorch's, as on a GPU, or of algorithmic tasks and pairs of sequences the fast one for CPUs");
     }
     if (counts_a_vocabulary) {
       session.Say(fmt::format("compute, memory and checkpoints are those of a vocabulary of {} tokens: a published model's own is in its folder, which is not read here",

@@ -149,7 +149,7 @@ void SayIfNameIsTaken(Session& session, Connection& connection, const v1::Submit
 
 void SayOfTestLengths(Session& session, const v1::SweepSpec& sweep) {
   SayWhereDynamicNtkIsPlain(session, sweep);
-  if (sweep.experiment() != "algorithmic") return;
+  if (sweep.experiment() != "algorithmic" && sweep.experiment() != "sequences") return;
   if (const std::string said = sweep.systems().empty() ? TestsWithinTraining(sweep, v1::SweepSpec()) : TestsOfSystemsWithinTraining(sweep); !said.empty()) session.Say(said);
 }
 

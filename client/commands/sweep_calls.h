@@ -29,8 +29,8 @@ absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const Swe
 // Of a sweep that is new under a name that others have: that the name no longer says which one is meant, and what to do.
 void SayIfNameIsTaken(Session& session, Connection& connection, const v1::SubmitSweepResponse& submitted);
 
-// What nobody would see in the values of a sweep. That tests are of lengths that are trained on, where they are meant to be beyond these: of the kind
-// 'algorithmic' alone, as others are shown by length, and have one within for comparison. And that tests are too short for dynamic NTK to begin.
+// What nobody would see in the values of a sweep. That tests are of lengths that are trained on, where they are meant to be beyond these: of the kinds
+// 'algorithmic' and 'sequences', as others are shown by length, and have one within for comparison. And that tests are too short for dynamic NTK to begin.
 void SayOfTestLengths(Session& session, const v1::SweepSpec& sweep);
 
 // Where a file has several sweeps, the plan of each: none is submitted before the scheduler is known to take all of them.

@@ -14,7 +14,7 @@ bool HasSeveralOutputs(const v1::Axes& axes) {
 }  // namespace
 
 std::map<std::string, bool> DecodersOf(const v1::SweepSpec& sweep) {
-  if (sweep.experiment() != "algorithmic") return {};
+  if (sweep.experiment() != "algorithmic" && sweep.experiment() != "sequences") return {};
   if (sweep.systems().empty()) return {{"", sweep.model().causal()}};
   std::map<std::string, bool> decoders;
   for (const v1::System& system : sweep.systems()) {
@@ -25,6 +25,7 @@ std::map<std::string, bool> DecodersOf(const v1::SweepSpec& sweep) {
 }
 
 std::string WhyUnmeasured(const v1::SweepSpec& sweep, std::string_view metric) {
+  if (sweep.experiment() != "algorithmic") return "";  // Of pairs it is measured of encoders too.
   const std::map<std::string, bool> decoders = DecodersOf(sweep);
   const bool has_encoders = std::ranges::any_of(decoders, [](const auto& system) { return !system.second; });
   return metric == "exact_match" && has_encoders ? "it is measured of decoders alone (model.causal: true)" : "";

@@ -1,4 +1,4 @@
-// What values of decoders for algorithmic tasks (model.causal) say, beside those of encoders.
+// What values of decoders for algorithmic tasks and pairs of sequences (model.causal) say, beside those of encoders.
 #pragma once
 
 #include <map>

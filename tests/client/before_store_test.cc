@@ -102,6 +102,29 @@ TEST_F(BeforeStoreTest, ADataSetOfAnotherKindIsToldWithItsPlace) {
   EXPECT_FALSE(std::filesystem::exists(store()));
 }
 
+TEST_F(BeforeStoreTest, PairsOfSequencesAreAskedForByTheirKindAndLengths) {
+  SetScheduler(MakesItsFile());
+  const std::string file = runtime_.Write("sweep.yaml",
+                                          "name: x\n"
+                                          "experiment: sequences\n"
+                                          "data: my-addition\n"
+                                          "axes: {task: pairs, encoding: [rope, none], learning_rate: 0.1, seed: 0}\n"
+                                          "model: {causal: true}\n"
+                                          "training: {lengths: [8, 4]}\n"
+                                          "evaluation: {lengths: [16, 8]}\n");
+  fake_.plan.add_data_sets("my-addition");
+  SetWorker("case \"$*\" in *'data fit'*) echo \"error: evaluation.lengths: 16 is no length of the test pairs\" >&2; exit 2 ;; esac\n");
+
+  const Outcome outcome = Run({"run", file, "--store", store()});
+
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("evaluation.lengths: 16 is no length of the test pairs\n  nothing was submitted\n"));
+  EXPECT_THAT(Contents("worker.calls"), HasSubstr("data ensure my-addition --kinds my-addition=pairs\n"));
+  EXPECT_EQ(LastLine("worker.calls"),
+            R"(data fit {"experiment":"sequences","task":"pairs","encoding":"none","data":"my-addition","model":{},"training":{"lengths":[4,8]},"evaluation":{"lengths":[8,16]}})"
+            "\n");
+}
+
 TEST_F(BeforeStoreTest, JobsThatReadNoDataSetsAskForNoLook) {
   SetScheduler(MakesItsFile());
   SetReadyWorker("cat >/dev/null\n");

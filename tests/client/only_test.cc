@@ -75,8 +75,10 @@ TEST(SharedDrawTest, IsNotedWhereJobsThatAreAskedForHaveRandomizedPositions) {
   for (const char* encoding : {"rope", "rope:randomized"}) spec.mutable_axes()->add_encoding(encoding);
   EXPECT_THAT(NoteOfSharedDraw(spec, {}), HasSubstr("evaluation.seed"));
   EXPECT_EQ(NoteOfSharedDraw(spec, {"encoding=rope"}), "");
-  spec.set_experiment("language");
-  EXPECT_EQ(NoteOfSharedDraw(spec, {}), "") << "draws anew for each part of a test";
+  for (const char* kind : {"language", "sequences"}) {
+    spec.set_experiment(kind);
+    EXPECT_EQ(NoteOfSharedDraw(spec, {}), "") << kind << " draws anew for each part of a test";
+  }
 }
 
 TEST(SharedDrawTest, KnowsTheEncodingsOfSystems) {

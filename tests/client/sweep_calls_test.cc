@@ -199,6 +199,16 @@ systems:
   EXPECT_THAT(told(within + "  - {name: deep, with: {evaluation: {lengths: 11..20}, model: {layers: 2}}}\n"), Not(HasSubstr("system '"))) << "all of them";
 }
 
+TEST_F(SweepCallsTest, OfPairsOfSequencesTestsWithinTheTrainingLengthsAreTold) {
+  TempFolder folder;
+  const auto told = [&](const std::string& tests) {
+    return Run({"plan", folder.Write("own.yaml", "experiment: sequences\naxes: {task: pairs, encoding: rope, learning_rate: 0.001, seed: 0}\n"
+                                                 "training: {lengths: 5..10}\nevaluation: {lengths: " + tests + "}\n")}).err;
+  };
+  EXPECT_THAT(told("9..12"), HasSubstr("2 of 4 test lengths are within the training lengths, 5 to 10: a value over all lengths is of both\n"));
+  EXPECT_THAT(told("11..12"), Not(HasSubstr("within the training lengths")));
+}
+
 TEST_F(SweepCallsTest, APlanSaysWhichVocabularyItCounts) {
   constexpr const char* kSaid = "compute, memory and checkpoints are those of a vocabulary of 32,000 tokens";
   EXPECT_THAT(Run({"plan", "nope-passkey"}).err, Not(HasSubstr("vocabulary"))) << "nothing is counted where the sizes are not known";

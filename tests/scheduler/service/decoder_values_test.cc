@@ -56,5 +56,16 @@ TEST(DecoderValuesTest, ThatBothDoNotCompareIsSaidWhereATableHasBothAndATaskHasS
   EXPECT_NE(NoteOnDecoders(sweep, "accuracy", {"first", "second"}), "");
 }
 
+// Only their data set knows how many outputs pairs have; exact_match is measured of encoders for them, too.
+TEST(DecoderValuesTest, OfPairsOfSequencesBothMayHaveSeveralOutputsAndExactMatch) {
+  v1::SweepSpec sweep = DecoderAndEncoder();
+  sweep.set_experiment("sequences");
+  sweep.mutable_axes()->set_task(0, "pairs");
+  EXPECT_THAT(DecodersOf(sweep), ::testing::ElementsAre(::testing::Pair("first", true), ::testing::Pair("second", false)));
+  EXPECT_NE(NoteOnDecoders(sweep, "accuracy", {"first", "second"}), "");
+  EXPECT_EQ(NoteOnDecoders(sweep, "accuracy", {"first"}), "");
+  EXPECT_EQ(WhyUnmeasured(sweep, "exact_match"), "");
+}
+
 }  // namespace
 }  // namespace longreach::service
