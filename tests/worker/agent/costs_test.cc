@@ -69,5 +69,21 @@ TEST(CostsTest, SchedulerAndTrainerCountTheSameOfADecoderOfAlgorithmicTasks) {
   }
 }
 
+// Of pairs whose data set neither has looked at.
+TEST(CostsTest, SchedulerAndTrainerCountTheSameOfPairsOfSequences) {
+  const absl::StatusOr<client::SweepFile> file = client::LoadSweep("quickstart");
+  ASSERT_TRUE(file.ok()) << file.status();
+  v1::SweepSpec sweep = file->spec;
+  sweep.set_experiment("sequences");
+  sweep.mutable_axes()->clear_task();
+  sweep.mutable_axes()->add_task("pairs");
+  for (const bool causal : {false, true}) {
+    sweep.mutable_model()->set_causal(causal);
+    absl::StatusOr<experiments::Expansion> jobs = experiments::Expansion::Of(sweep);
+    ASSERT_TRUE(jobs.ok()) << jobs.status();
+    for (const int length : {1, 7, 40}) EXPECT_NEAR(Planned(jobs->At(0).spec, length) / Counted(jobs->At(0).spec, length), 1, 1e-9) << length;
+  }
+}
+
 }  // namespace
 }  // namespace longreach::agent

@@ -112,7 +112,7 @@ TEST_F(SequencesTest, ATrainingBatchHasTrainingPairsOfOneLength) {
   std::set<int64_t> tapes;
   std::set<std::pair<std::string, std::string>> seen;
   for (uint64_t step = 0; step < 60; ++step) {
-    const Batch batch = problem->TrainingBatch(PositionUse::kNone, step);
+    const Batch batch = problem->TrainingBatch(PositionUse::kNothing, step);
     ASSERT_EQ(batch.size, settings.training.batch_size);
     EXPECT_EQ(batch.tape, 2 * batch.outputs);
     EXPECT_EQ(batch.tape, TapeOf(settings, static_cast<int>(batch.outputs)));
@@ -138,7 +138,7 @@ TEST_F(SequencesTest, ATestHasEachTestPairOnceOrOneOfEachOfAsManyParts) {
     const auto& [resolved, problem] = Resolved(settings);
     Lines rows;
     for (int part = 0; part < problem->TestParts(9); ++part) {
-      const Batch batch = problem->TestBatch(PositionUse::kNone, 9, part);
+      const Batch batch = problem->TestBatch(PositionUse::kNothing, 9, part);
       for (int64_t b = 0; b < batch.size; ++b) rows.push_back(RowOf(batch, set, b));
     }
     return rows;
@@ -163,14 +163,14 @@ TEST_F(SequencesTest, WhereOutputsDifferInLengthEachHasAnEndThatCounts) {
   wanted.evaluation.lengths = {4, 6};
   const auto& [settings, problem] = Resolved(wanted);
   EXPECT_EQ(settings.model.pairs->Classes(), 3);
-  const Batch batch = problem->TestBatch(PositionUse::kNone, 6, 0);
+  const Batch batch = problem->TestBatch(PositionUse::kNothing, 6, 0);
   for (int64_t b = 0; b < batch.size; ++b) {
     const auto [input, output] = RowOf(batch, set, b);
     EXPECT_EQ(output, input.substr(0, std::min(input.find_first_not_of(input[0]), input.size())) + "$");
     for (int64_t o = batch.valid[static_cast<size_t>(b)]; o < batch.outputs; ++o) EXPECT_EQ(batch.targets[static_cast<size_t>(b * batch.outputs + o)], 2);
   }
   // A length has the same tape in training and in tests.
-  EXPECT_EQ(problem->TestBatch(PositionUse::kNone, 4, 0).tape, TapeOf(settings, 4));
+  EXPECT_EQ(problem->TestBatch(PositionUse::kNothing, 4, 0).tape, TapeOf(settings, 4));
 }
 
 TEST_F(SequencesTest, ADecoderReadsTheTrueOutputsBehindABegin) {
@@ -178,7 +178,7 @@ TEST_F(SequencesTest, ADecoderReadsTheTrueOutputsBehindABegin) {
   PackSettings wanted = Settings("reversed", "none");
   wanted.model.causal = true;
   const auto& [settings, problem] = Resolved(wanted);
-  const Batch batch = problem->TestBatch(PositionUse::kNone, 8, 0);
+  const Batch batch = problem->TestBatch(PositionUse::kNothing, 8, 0);
   for (int64_t b = 0; b < batch.size; ++b) {
     const uint16_t* const outputs = &batch.tokens[static_cast<size_t>(b * batch.tape + 8)];
     EXPECT_EQ(outputs[0], 6) << "behind three symbols of inputs and three of outputs";
@@ -226,7 +226,7 @@ TEST_F(SequencesTest, AreTheSameInAPackOnAnyThreadsAndResumed) {
 // More symbols than the kernels' first layer has a row for, and outputs that end.
 TEST_F(SequencesTest, BothEnginesForCpusHaveTheSameLossAndGradients) {
   std::string alphabet;
-  for (char c = '!'; c <= '~'; ++c) alphabet += c;
+  for (char c = '!'; c <= 'z'; ++c) alphabet += c;
   const auto first_three = [](const std::string& input) { return input.substr(0, input[0] < 'A' ? 1 : 3); };
   Import("many", PairsOver(alphabet, {6, 9}, 60, first_three), PairsOver(alphabet, {12}, 30, first_three));
   for (const bool causal : {false, true}) {

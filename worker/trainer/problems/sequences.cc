@@ -7,6 +7,7 @@
 #include "worker/trainer/problems/sequences.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,8 @@ using data::PairSet;
 // Tokens of a test part.
 constexpr int64_t kTestTokensAtATime = 1 << 16;
 constexpr int64_t kStandInPairs = 1000;
+// Of one length: a draw among them is one word.
+constexpr int64_t kMostPairs = std::numeric_limits<uint32_t>::max();
 // Ranges of lengths that a refusal names.
 constexpr size_t kNamedRanges = 12;
 
@@ -73,7 +76,12 @@ std::string RangesOf(const std::vector<data::PairsOfLength>& lengths) {
 absl::Status HasLengths(const PairSet& set, const std::string& name, PairSet::Split split, const std::vector<int>& wanted) {
   const bool train = split == PairSet::Split::kTrain;
   for (const int length : wanted) {
-    if (PairsOf(set, split, length) > 0) continue;
+    const int64_t pairs = PairsOf(set, split, length);
+    if (pairs > kMostPairs) {
+      return absl::InvalidArgumentError(Text(train ? "training" : "evaluation", ".lengths: ", length, ": '", name, "' has ", pairs, " pairs of that length; at most ",
+                                             kMostPairs, " can be drawn from"));
+    }
+    if (pairs > 0) continue;
     return absl::InvalidArgumentError(Text(train ? "training" : "evaluation", ".lengths: ", length, ": '", name, "' has no ", train ? "training" : "test",
                                            " pairs with inputs of that length; it has those of ", RangesOf(set.lengths(split))));
   }
