@@ -72,7 +72,7 @@ def test_what_the_files_lack_is_said_before_anything_is_submitted(home):
         refused = run_cli(home, "run", "addition.yaml", "--store", "refused.db", "--set", f"{field}={value}", *SMALL)
         assert refused.code != 0 and words in refused.err, refused
         assert not (home.path / "refused.db").exists()
-    unset = run_cli(home, "plan", "-", stdin="experiment: sequences\nname: x\naxes: {task: pairs, encoding: none, learning_rate: 1e-3, seed: 0}\n")
+    unset = run_cli(home, "plan", "/dev/stdin", stdin="experiment: sequences\nname: x\naxes: {task: pairs, encoding: none, learning_rate: 1e-3, seed: 0}\n")
     assert unset.code == 2 and "training.lengths" in unset.err and "to be set" in unset.err, unset
 
 
