@@ -72,7 +72,7 @@ std::string OptionHint(const CLI::App& app, const CLI::ParseError& error, const 
   if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return StoreMeant(app);
   const std::string_view words = std::string_view(message).substr(std::min(message.find(": "), message.size() - 2) + 2);
   const std::string_view first = words.substr(0, words.find(' '));
-  if (first.ends_with(".db")) {
+  if (first.ends_with(".db") || IsStoreFile(std::string(first))) {
     if (FindOption(app, "--store")->count() == 0) return fmt::format("'--store {}' names a store;", first);
     return app.get_name() == "merge" ? "stores are merged one after the other;" : "";
   }

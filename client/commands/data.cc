@@ -58,7 +58,7 @@ class Data final : public Command {
     CLI::App& tokens = Add(import, "tokens", "Texts, one document per file or JSON line, or packed files: a corpus of tokens");
     Many(tokens, "PATH", "Files, or folders of them: text, *.jsonl, TinyLlama's packed *.bin");
     Value(tokens, "--tokenizer", "PATH", "tokenizer.model, a folder that has one, or an imported model");
-    Value(tokens, "--test", "PATH,...", "What to test on; PATH is for training then");
+    Many(tokens, "--test", "What to test on; PATH is for training then")->delimiter(',')->type_name("PATH,...");
     Value(tokens, "--split", "A,B", "Per cent of the tokens for training and test, from the front, cut between documents; not with --test [90,10]");
     Value(tokens, "--text-field", "NAME", "Of a JSON line: where its text is [text]");
     Value(tokens, "--vocabulary", "N", "Ids of the models that shall read it [those of the tokenizer]");

@@ -21,6 +21,8 @@ TEST_F(EmbeddedDataTest, DataCommandsGoToTheWorkersProgramAsTheyAre) {
   EXPECT_EQ(Run({"data", "import", "text", "/tmp/a.txt", "-dash", "--name", "mine", "--split", "80,10,10"}).code, kUsage);
   EXPECT_EQ(Run({"data", "import", "text", "/tmp/a.txt", "/tmp/b", "--name", "mine", "--split", "80,10,10"}).code, kDone);
   EXPECT_EQ(Run({"data", "import", "images", "/tmp/pets", "--skip-broken", "--name", "pets", "-o", "json"}).code, kDone);
+  // As a shell writes out test/*.txt: none of them becomes one to train on.
+  EXPECT_EQ(Run({"data", "import", "tokens", "train", "--test", "test/a.txt", "test/b.txt", "--name", "pg19"}).code, kDone);
   EXPECT_EQ(Run({"data", "list"}).code, kDone);
   EXPECT_EQ(Run({"-q", "data", "list"}).code, kDone);
 
@@ -28,6 +30,7 @@ TEST_F(EmbeddedDataTest, DataCommandsGoToTheWorkersProgramAsTheyAre) {
             "data check -- novels\n"
             "data import text --split=80,10,10 --name=mine -- /tmp/a.txt /tmp/b\n"
             "data import images --skip-broken --name=pets -o json -- /tmp/pets\n"
+            "data import tokens --test=test/a.txt,test/b.txt --name=pg19 -- train\n"
             "data list\n"
             "data list -q\n");
 }

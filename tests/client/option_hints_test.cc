@@ -57,6 +57,7 @@ TEST(OptionHintsTest, AStoresFileInThePlaceOfASweepIsAnsweredWithStore) {
   ExpectRefusedAsUsage({"plot", named}, "error: --file is required\n  '--store " + named + "' names a store; 'longreach plot --help'");
   ExpectRefusedAsUsage({"plot", begun}, "'--store " + begun + "' names a store;");
   ExpectRefusedAsUsage({"plot", other}, "error: --file is required\n  'longreach plot --help'");
+  ExpectRefusedAsUsage({"store", "check", begun}, "not expected here: " + begun + "\n  '--store " + begun + "' names a store;");
   ExpectRefusedAsUsage({"compare", named}, "error: SECOND is missing\n  '--store " + named + "' names a store; two sweeps: ");
   ExpectRefusedAsUsage({"compare", "last", "--store", named}, "error: SECOND is missing\n  two sweeps: ");
 

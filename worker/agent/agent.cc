@@ -241,16 +241,8 @@ bool Agent::Follow(const v1::Directive& directive) {
   }
   FollowLog(*attempt, directive);
   bool changed = false;
-  v1::ToTrainer message;
-  for (const std::string& job : directive.dropped_jobs()) {
-    if (!attempt->dropped.insert(job).second) continue;
-    changed = true;
-    message.mutable_drop()->add_jobs(job);
-  }
-  if (changed && attempt->stage == Attempt::Stage::kTraining) {
-    message.mutable_drop()->set_attempt(attempt->number());
-    SlotOf(attempt)->Tell(message);
-  }
+  for (const std::string& job : directive.dropped_jobs()) changed = attempt->dropped.insert(job).second || changed;
+  if (changed && attempt->stage == Attempt::Stage::kTraining) SlotOf(attempt)->Tell(DropOf(*attempt));
   if (directive.action() == v1::Directive::ACTION_STOP && !attempt->stopping) {
     LogInfo(fmt::format("attempt {}: asked to stop", attempt->number()));
     Stop(attempt);

@@ -159,11 +159,8 @@ void Agent::TryStart() {
     start.set_checkpoint_every_s(options_.checkpoint_every_s);
     start.set_data_folder(options_.data_folder.string());
     slot->Train(attempt, start);
-    if (wanted.members_size() == start.members_size()) continue;
-    v1::ToTrainer message;  // Its files keep the members that they have.
-    message.mutable_drop()->set_attempt(attempt->number());
-    message.mutable_drop()->mutable_jobs()->Assign(attempt->dropped.begin(), attempt->dropped.end());
-    slot->Tell(message);
+    // Its files keep the members that they have.
+    if (wanted.members_size() != start.members_size()) slot->Tell(DropOf(*attempt));
   }
   ShareThreads();
 }

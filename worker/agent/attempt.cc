@@ -21,6 +21,13 @@ void NoteTold(const v1::HeldAttempt& told, Attempt& attempt) {
   if (attempt.began_at == told.step() && told.phase() == Word(AttemptPhase::kTraining)) attempt.began_at.reset();
 }
 
+v1::ToTrainer DropOf(const Attempt& attempt) {
+  v1::ToTrainer message;
+  message.mutable_drop()->set_attempt(attempt.number());
+  message.mutable_drop()->mutable_jobs()->Assign(attempt.dropped.begin(), attempt.dropped.end());
+  return message;
+}
+
 v1::HeldAttempt HeldOf(const Attempt& attempt, size_t most_points) {
   v1::HeldAttempt held;
   held.set_attempt(attempt.number());

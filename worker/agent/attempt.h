@@ -109,6 +109,9 @@ void TakeProgress(const v1::PackProgress& progress, Attempt& attempt);
 // Of a call that was answered.
 void NoteTold(const v1::HeldAttempt& told, Attempt& attempt);
 
+// What its trainer is told once members are dropped: all of those, as it does nothing about what it knows.
+v1::ToTrainer DropOf(const Attempt& attempt);
+
 // With at most so many of its points.
 v1::HeldAttempt HeldOf(const Attempt& attempt, size_t most_points = kPointsPerCall);
 
