@@ -59,6 +59,6 @@ def test_what_a_decoder_refuses(home, tmp_path):
         assert refused.code == 2, refused
         assert words in refused.err, refused
     other_kind = run_cli(home, "plan", "quickstart-language", "--set", "model.causal=true")
-    assert other_kind.code == 2 and "is a setting of the kind 'algorithmic'" in other_kind.err, other_kind
+    assert other_kind.code == 2 and "is a setting of the kinds 'algorithmic' and 'sequences'" in other_kind.err, other_kind
     meant = run_cli(home, "plan", "quickstart", "--set", "model.decoder_only=true")
     assert meant.code == 2 and "did you mean 'model.causal'" in meant.err, meant

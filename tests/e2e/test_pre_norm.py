@@ -50,6 +50,6 @@ def test_what_is_refused(home):
     word = run_cli(home, "plan", "quickstart", "--set", "model.norm=rms")
     assert word.code == 2 and "model.norm: 'rms' is neither 'post' nor 'pre'" in word.err, word
     other_kind = run_cli(home, "plan", "quickstart-language", "--set", "model.norm=pre")
-    assert other_kind.code == 2 and "is a setting of the kind 'algorithmic'" in other_kind.err, other_kind
+    assert other_kind.code == 2 and "is a setting of the kinds 'algorithmic' and 'sequences'" in other_kind.err, other_kind
     meant = run_cli(home, "plan", "quickstart", "--set", "model.norm_first=true")
     assert meant.code == 2 and "did you mean 'model.norm'" in meant.err, meant

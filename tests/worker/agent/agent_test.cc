@@ -56,7 +56,7 @@ TEST_F(AgentTest, SaysWhatItCanDo) {
   EXPECT_EQ(call.abilities().threads(), 1);
   EXPECT_EQ(call.abilities().pack_limit(), 16);
   EXPECT_GT(call.abilities().memory_bytes(), 0);
-  EXPECT_THAT(call.abilities().experiments(), ElementsAre("algorithmic", "images", "language", "llama", "noop", "sequences"));
+  EXPECT_THAT(call.abilities().experiments(), ElementsAre("algorithmic", "images", "language", "llama", "sequences", "noop"));
   EXPECT_THAT(call.abilities().tasks(), SizeIs(catalog::Tasks().size() + catalog::DataTasks().size()));
   EXPECT_THAT(call.abilities().encodings(), SizeIs(catalog::Encodings().size()));
 }
