@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/worker/trainer/lanes_fixture.h"
-#include "worker/data/import_pairs.h"
+#include "tests/worker/trainer/pairs_fixture.h"
 #include "worker/data/pair_set.h"
 #include "worker/trainer/engine/batch.h"
 #include "worker/trainer/pair_shape.h"
@@ -21,67 +20,10 @@
 namespace longreach::trainer {
 namespace {
 
-using Lines = std::vector<std::pair<std::string, std::string>>;
-
-std::string Reversed(std::string text) {
-  std::ranges::reverse(text);
-  return text;
-}
-
-// Words over `alphabet` of these lengths, `count` of each, always the same; with what `answer` says of them.
-template <typename Answer>
-Lines PairsOver(const std::string& alphabet, const std::vector<int>& lengths, int count, const Answer& answer) {
-  Lines pairs;
-  unsigned next = 17;
-  for (const int length : lengths) {
-    for (int i = 0; i < count; ++i) {
-      std::string input;
-      for (int t = 0; t < length; ++t) {
-        next = next * 1103515245u + 12345u;
-        input += alphabet[(next >> 16) % alphabet.size()];
-      }
-      pairs.emplace_back(input, answer(input));
-    }
-  }
-  return pairs;
-}
-
-class SequencesTest : public PackTest {
+class SequencesTest : public PairsTest {
  protected:
-  void Import(const std::string& name, const Lines& train, const Lines& test) {
-    for (const auto& [file, pairs] : {std::pair("train", &train), std::pair("test", &test)}) {
-      std::ofstream out(Folder(name + "_source") / file);
-      for (const auto& [input, output] : *pairs) out << input << '\t' << output << '\n';
-    }
-    data::NoProgress quiet;
-    const auto imported = data::ImportPairs({.folder = Folder("data"), .name = name, .sources = {Folder(name + "_source") / "train"},
-                                             .test_sources = {Folder(name + "_source") / "test"}}, quiet);
-    ASSERT_TRUE(imported.ok()) << imported.status();
-  }
-  // Three letters, backwards.
-  void ImportReversed() {
-    Import("reversed", PairsOver("abc", {1, 2, 3, 4, 5, 6, 7}, 40, Reversed), PairsOver("abc", {8, 9, 13}, 50, Reversed));
-  }
-  // The first letter as often as it stands at the beginning: outputs of one input length have different lengths.
-  void ImportRuns() {
-    const auto first_run = [](const std::string& input) { return input.substr(0, std::min(input.find_first_not_of(input[0]), input.size())); };
-    Import("runs", PairsOver("ab", {1, 2, 3, 4, 5}, 30, first_run), PairsOver("ab", {4, 6}, 30, first_run));
-  }
-
-  static PackSettings Settings(const std::string& data, const std::string& encoding, bool randomized = false) {
-    PackSettings settings = SmallSettings("pairs", encoding, randomized);
-    settings.experiment = "sequences";
-    settings.data = data;
-    settings.evaluation.examples = 0;
-    return settings;
-  }
   data::PairSet Open(const std::string& name) const { return *data::PairSet::Open(Folder("data"), name, ""); }
   DataSource Here() const { return {.folder = Folder("data"), .sha256 = ""}; }
-  PackRequest RequestOf(const PackSettings& settings, int members, const std::string& folder) const {
-    PackRequest request = Request(settings, members, folder);
-    request.data = Here();
-    return request;
-  }
   // The settings as Train() resolves them, and their problem.
   std::pair<PackSettings, std::unique_ptr<Problem>> Resolved(PackSettings settings) const {
     const absl::Status read = ReadPairs(settings, Here());

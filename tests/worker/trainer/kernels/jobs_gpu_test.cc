@@ -8,6 +8,7 @@
 #include "tests/worker/trainer/answers_fixture.h"
 #include "tests/worker/trainer/data_fixture.h"
 #include "tests/worker/trainer/kernels/gpu_fixture.h"
+#include "tests/worker/trainer/pairs_fixture.h"
 #include "tests/worker/trainer/words_fixture.h"
 #include "worker/data/import_longbench.h"
 
@@ -117,6 +118,24 @@ TEST_F(DataGpuTest, LanguageAndImagesAreTrainedAndTestedThere) {
       const std::string name = Text(experiment, "_", encoding);
       SCOPED_TRACE(name);
       ExpectTheSameThere(RequestOf(Small(experiment, encoding, true), 2, name), name);
+    }
+  }
+}
+
+using PairsGpuTest = OnGpu<PairsTest>;
+
+TEST_F(PairsGpuTest, PairsOfSequencesAreTrainedAndTestedThere) {
+  ImportRuns();
+  for (const bool causal : {false, true}) {
+    for (const char* const encoding : {"none", "relative", "rope", "log_kerple"}) {
+      const std::string name = Text(encoding, causal ? "_causal" : "");
+      SCOPED_TRACE(name);
+      PackSettings settings = Settings("runs", encoding);
+      settings.model.causal = causal;
+      settings.training.steps = 4;
+      settings.training.lengths = {1, 2, 3, 4, 5};
+      settings.evaluation.lengths = {4, 6};
+      ExpectTheSameThere(RequestOf(settings, 2, name), name);
     }
   }
 }
