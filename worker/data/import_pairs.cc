@@ -183,20 +183,9 @@ int64_t TestInputsInTraining(std::vector<size_t> train, const std::vector<size_t
   return std::ranges::count_if(test, [&train](size_t hash) { return std::ranges::binary_search(train, hash); });
 }
 
-std::string PathsText(const std::vector<fs::path>& paths, std::string_view behind) {
-  std::string text;
-  for (const fs::path& path : paths) text += fmt::format("{}{}{}", text.empty() ? "" : ", ", path.string(), behind);
-  return text;
-}
-
 absl::Status ImportSpooled(const PairImport& wanted, const std::vector<fs::path>& files, size_t training_files, const fs::path& staging, Manifest& manifest,
                            Progress& progress) {
-  int64_t total = 0;
-  for (const fs::path& file : files) {
-    std::error_code error;
-    total += static_cast<int64_t>(fs::file_size(file, error));
-    if (error) return SystemError("look at", file, error.value());
-  }
+  ASSIGN_OR_RETURN(const int64_t total, SizeOfFiles(files));
   ASSIGN_OR_RETURN(OutputFile out, OutputFile::Open(staging / kPairSpool));
   PairSpool spooled(std::move(out));
   SpooledSplit train, test;
@@ -204,8 +193,8 @@ absl::Status ImportSpooled(const PairImport& wanted, const std::vector<fs::path>
   for (size_t i = 0; i < files.size(); ++i) RETURN_IF_ERROR(SpoolFile(files[i], wanted.format, spooled, i < training_files ? train : test, progress));
   RETURN_IF_ERROR(spooled.Close());
   progress.Finish();
-  if (train.pairs.empty()) return absl::InvalidArgumentError(fmt::format("{} has no pair to train on: all of its lines are empty", PathsText(wanted.sources, "")));
-  if (test.pairs.empty()) return absl::InvalidArgumentError(fmt::format("--test: {} has no pair to test on: all of its lines are empty", PathsText(wanted.test_sources, "")));
+  if (train.pairs.empty()) return absl::InvalidArgumentError(fmt::format("{} has no pair to train on: all of its lines are empty", SourceText(wanted.sources, {})));
+  if (test.pairs.empty()) return absl::InvalidArgumentError(fmt::format("--test: {} has no pair to test on: all of its lines are empty", SourceText(wanted.test_sources, {})));
   manifest.input_symbols = spooled.inputs().Ascending();
   manifest.output_symbols = spooled.outputs().Ascending();
   manifest.test_inputs_in_training = TestInputsInTraining(std::move(train.input_hashes), test.input_hashes);
@@ -222,7 +211,7 @@ absl::StatusOr<Manifest> ImportPairs(const PairImport& wanted, Progress& progres
   if (wanted.test_sources.empty()) return absl::InvalidArgumentError("no file was given to test on; name one with --test");
   Manifest manifest;
   manifest.kind = Kind::kPairs;
-  manifest.source = PathsText(wanted.sources, "") + ", " + PathsText(wanted.test_sources, " (test)");
+  manifest.source = SourceText(wanted.sources, wanted.test_sources);
   std::vector<fs::path> all = wanted.sources;
   all.insert(all.end(), wanted.test_sources.begin(), wanted.test_sources.end());
   ASSIGN_OR_RETURN(const SourceFiles found, FindSourceFiles(all));

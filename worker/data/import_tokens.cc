@@ -163,21 +163,9 @@ absl::Status WriteCorpus(const fs::path& staging, const std::vector<Document>& d
   return absl::OkStatus();
 }
 
-std::string SourceText(const TokenImport& wanted) {
-  std::string text;
-  for (const fs::path& source : wanted.sources) text += (text.empty() ? "" : ", ") + source.string();
-  for (const fs::path& source : wanted.test_sources) text += (text.empty() ? "" : ", ") + source.string() + " (test)";
-  return text;
-}
-
 absl::Status Import(const TokenImport& wanted, const std::vector<fs::path>& files, size_t training_files, tokenizer::Tokenizer* tokenizer,
                     const fs::path& staging, Manifest& manifest, Progress& progress) {
-  int64_t total = 0;
-  for (const fs::path& file : files) {
-    std::error_code error;
-    total += static_cast<int64_t>(fs::file_size(file, error));
-    if (error) return SystemError("look at", file, error.value());
-  }
+  ASSIGN_OR_RETURN(const int64_t total, SizeOfFiles(files));
   ASSIGN_OR_RETURN(OutputFile out, OutputFile::Open(staging / kSpool));
   Spool spool(std::move(out), tokenizer, manifest.vocabulary);
   const DocumentVisitor visitor{.on_text = [&](std::string_view text, const std::string& where) { return spool.AddText(text, where); },
@@ -192,11 +180,11 @@ absl::Status Import(const TokenImport& wanted, const std::vector<fs::path>& file
   RETURN_IF_ERROR(spool.Close());
   progress.Finish();
   const std::vector<Document>& documents = spool.documents();
-  if (documents.empty()) return absl::InvalidArgumentError(fmt::format("{} has no text in it", SourceText(wanted)));
+  if (documents.empty()) return absl::InvalidArgumentError(fmt::format("{} has no text in it", SourceText(wanted.sources, wanted.test_sources)));
   if (wanted.test_sources.empty()) {
     ASSIGN_OR_RETURN(first_test, TrainingDocuments(documents, wanted.split));
   } else if (first_test == static_cast<int64_t>(documents.size()) || (first_test == 0 && !wanted.sources.empty())) {
-    return absl::InvalidArgumentError(fmt::format("{} has no text to {} on", SourceText(wanted), first_test == 0 ? "train" : "test"));
+    return absl::InvalidArgumentError(fmt::format("{} has no text to {} on", SourceText(wanted.sources, wanted.test_sources), first_test == 0 ? "train" : "test"));
   }
   manifest.train = {0, first_test};
   manifest.test = {first_test, static_cast<int64_t>(documents.size())};
@@ -209,7 +197,7 @@ absl::Status Import(const TokenImport& wanted, const std::vector<fs::path>& file
 absl::StatusOr<Manifest> ImportTokens(const TokenImport& wanted, tokenizer::Tokenizer* tokenizer, Progress& progress) {
   Manifest manifest;
   manifest.kind = Kind::kTokens;
-  manifest.source = SourceText(wanted);
+  manifest.source = SourceText(wanted.sources, wanted.test_sources);
   manifest.tokenizer = wanted.tokenizer_sha256;
   manifest.vocabulary = wanted.vocabulary > 0 || tokenizer == nullptr ? wanted.vocabulary : tokenizer->vocabulary();
   RETURN_IF_ERROR(CheckWanted(wanted, tokenizer, manifest.vocabulary));

@@ -146,6 +146,23 @@ absl::StatusOr<SourceFiles> FindSourceFiles(const std::vector<std::filesystem::p
   return found;
 }
 
+absl::StatusOr<int64_t> SizeOfFiles(const std::vector<std::filesystem::path>& files) {
+  int64_t total = 0;
+  for (const std::filesystem::path& file : files) {
+    std::error_code error;
+    total += static_cast<int64_t>(std::filesystem::file_size(file, error));
+    if (error) return SystemError("look at", file, error.value());
+  }
+  return total;
+}
+
+std::string SourceText(const std::vector<std::filesystem::path>& sources, const std::vector<std::filesystem::path>& test_sources) {
+  std::vector<std::string> parts;
+  for (const std::filesystem::path& source : sources) parts.push_back(source.string());
+  for (const std::filesystem::path& source : test_sources) parts.push_back(source.string() + " (test)");
+  return Join(parts, ", ");
+}
+
 std::vector<std::string> LeftOutInManifest(std::vector<std::string> left_out) {
   if (left_out.size() <= kMostLeftOut) return left_out;
   const size_t more = left_out.size() - kMostLeftOut;

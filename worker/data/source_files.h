@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -28,6 +29,11 @@ struct SourceFiles {
 //
 // NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT: no text in a folder, a file twice, a pipe or the like, a packed file.
 absl::StatusOr<SourceFiles> FindSourceFiles(const std::vector<std::filesystem::path>& sources, std::string_view also = {});
+
+// What all of these have, for an import's progress. Errors of the system.
+absl::StatusOr<int64_t> SizeOfFiles(const std::vector<std::filesystem::path>& files);
+// What a manifest says that it was made of: "a, b, c (test)".
+std::string SourceText(const std::vector<std::filesystem::path>& sources, const std::vector<std::filesystem::path>& test_sources);
 
 // As a manifest has it: of a folder with a million pictures in it that stays a file that is soon read. The first 1000, and how many more there are.
 std::vector<std::string> LeftOutInManifest(std::vector<std::string> left_out);
