@@ -14,6 +14,7 @@
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/problems/named_by.h"
 #include "worker/trainer/problems/problem.h"
+#include "worker/trainer/problems/test_picks.h"
 #include "worker/trainer/random/random_stream.h"
 
 namespace longreach::trainer {
@@ -68,13 +69,14 @@ class Images final : public Problem {
   }
 
   int TestParts(int length) const override {
-    return static_cast<int>((Tested() + ImagesAtATime(length) - 1) / ImagesAtATime(length));
+    return static_cast<int>((Picks().size() + ImagesAtATime(length) - 1) / ImagesAtATime(length));
   }
 
   Batch TestBatch(PositionUse use, int length, int part) const override {
-    const int64_t first = part * ImagesAtATime(length), end = std::min(Tested(), first + ImagesAtATime(length));
+    const TestPicks picks = Picks();
+    const int64_t first = part * ImagesAtATime(length), end = std::min(picks.size(), first + ImagesAtATime(length));
     Batch batch;
-    for (int64_t i = first; i < end; ++i) AddImage(valid_, length, Picked(i), batch);
+    for (int64_t i = first; i < end; ++i) AddImage(valid_, length, picks[i], batch);
     return Finish(std::move(batch), use, length, TestSource(settings_, length, part));
   }
 
@@ -88,18 +90,8 @@ class Images final : public Problem {
     const ImageShape shape = *ImageShapeOf(settings_.model, length);  // Validate() has refused others.
     return {.rows = shape.rows, .cols = shape.cols};
   }
-  int64_t Count() const { return set_ ? set_->valid_count() : kStandInImages; }
-  int64_t Tested() const {
-    const int64_t wanted = settings_.evaluation.examples;
-    return wanted == 0 ? Count() : std::min(Count(), wanted);
-  }
-  // One of each of as many equal parts of the split, by chance: images often lie in the order of their classes, or take turns at them, and at equal distances
-  // a test would see a few classes only. The same at all lengths.
-  int64_t Picked(int64_t i) const {
-    const int64_t first = i * Count() / Tested(), end = (i + 1) * Count() / Tested();
-    const RandomStream stream{.key = EvaluationKey(settings_.evaluation.seed), .purpose = Purpose::kTestBatch, .layer = 0, .step = 0};
-    return first + stream.Below(static_cast<uint64_t>(i), static_cast<uint32_t>(end - first));
-  }
+  // The same at all lengths.
+  TestPicks Picks() const { return {settings_.evaluation, set_ ? set_->valid_count() : kStandInImages, /*step=*/0}; }
   int64_t ImagesAtATime(int length) const {
     return std::max<int64_t>(1, kTestPixelsAtATime / TapeOf(settings_, length));
   }

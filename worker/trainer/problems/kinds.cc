@@ -67,7 +67,7 @@ absl::Status ValidateAlgorithmic(const PackSettings& settings) {
 double EncoderFlops(const PackSettings& settings, double tape) {
   const Vocabulary vocabulary = VocabularyOf(settings);
   const double d = settings.model.embedding_dim;
-  return Blocks(settings.model, settings.model.layers, tape, tape * tape / (settings.model.causal ? 2 : 1)) +
+  return Blocks(settings.model, settings.model.layers, tape, tape * tape / (IsCausal(settings) ? 2 : 1)) +
          tape * 2 * d * (vocabulary.read + 1 + vocabulary.classes);
 }
 
@@ -93,10 +93,7 @@ double SequencesFlops(const PackSettings& settings, int length) {
 // Bytes, each predicted from those before it.
 int64_t LanguageTape(const PackSettings&, int length) { return length; }
 
-double LanguageFlops(const PackSettings& settings, int length) {
-  const double d = settings.model.embedding_dim, tape = length;
-  return Blocks(settings.model, settings.model.layers, tape, tape * tape / 2) + tape * 2 * d * (257 + 256);
-}
+double LanguageFlops(const PackSettings& settings, int length) { return EncoderFlops(settings, length); }
 
 absl::Status ValidatePasskeys(const PackSettings::Evaluation& tests) {
   const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };

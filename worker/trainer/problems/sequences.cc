@@ -20,6 +20,7 @@
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/problems/named_by.h"
 #include "worker/trainer/problems/problem.h"
+#include "worker/trainer/problems/test_picks.h"
 #include "worker/trainer/random/random_stream.h"
 #include "worker/trainer/vocabulary.h"
 
@@ -77,13 +78,11 @@ absl::Status HasLengths(const PairSet& set, const std::string& name, PairSet::Sp
   const bool train = split == PairSet::Split::kTrain;
   for (const int length : wanted) {
     const int64_t pairs = PairsOf(set, split, length);
-    if (pairs > kMostPairs) {
-      return absl::InvalidArgumentError(Text(train ? "training" : "evaluation", ".lengths: ", length, ": '", name, "' has ", pairs, " pairs of that length; at most ",
-                                             kMostPairs, " can be drawn from"));
-    }
-    if (pairs > 0) continue;
-    return absl::InvalidArgumentError(Text(train ? "training" : "evaluation", ".lengths: ", length, ": '", name, "' has no ", train ? "training" : "test",
-                                           " pairs with inputs of that length; it has those of ", RangesOf(set.lengths(split))));
+    if (pairs > 0 && pairs <= kMostPairs) continue;
+    const std::string place = Text(train ? "training" : "evaluation", ".lengths: ", length, ": '", name, "' has ");
+    if (pairs > 0) return absl::InvalidArgumentError(Text(place, pairs, " pairs of that length; at most ", kMostPairs, " can be drawn from"));
+    return absl::InvalidArgumentError(
+        Text(place, "no ", train ? "training" : "test", " pairs with inputs of that length; it has those of ", RangesOf(set.lengths(split))));
   }
   return absl::OkStatus();
 }
@@ -121,13 +120,14 @@ class Sequences final : public Problem {
   }
 
   int TestParts(int length) const override {
-    return static_cast<int>((Tested(length) + PairsAtATime(length) - 1) / PairsAtATime(length));
+    return static_cast<int>((Picks(length).size() + PairsAtATime(length) - 1) / PairsAtATime(length));
   }
 
   Batch TestBatch(PositionUse use, int length, int part) const override {
-    const int64_t first = part * PairsAtATime(length), end = std::min(Tested(length), first + PairsAtATime(length));
+    const TestPicks picks = Picks(length);
+    const int64_t first = part * PairsAtATime(length), end = std::min(picks.size(), first + PairsAtATime(length));
     std::vector<int64_t> picked;
-    for (int64_t i = first; i < end; ++i) picked.push_back(Picked(length, i));
+    for (int64_t i = first; i < end; ++i) picked.push_back(picks[i]);
     return BatchOf(PairSet::Split::kTest, use, length, picked, TestSource(settings_, length, part));
   }
 
@@ -141,17 +141,7 @@ class Sequences final : public Problem {
   int64_t Outputs(int length) const { return set_ ? settings_.model.pairs->outputs.at(length) : length; }
   int64_t Tape(int length) const { return length + Outputs(length); }
   int64_t Count(PairSet::Split split, int length) const { return set_ ? PairsOf(*set_, split, length) : kStandInPairs; }
-  int64_t Tested(int length) const {
-    const int64_t wanted = settings_.evaluation.examples, count = Count(PairSet::Split::kTest, length);
-    return wanted == 0 ? count : std::min(count, wanted);
-  }
-  // By chance, as files often have an order.
-  int64_t Picked(int length, int64_t i) const {
-    const int64_t count = Count(PairSet::Split::kTest, length), first = i * count / Tested(length), end = (i + 1) * count / Tested(length);
-    const RandomStream stream{.key = EvaluationKey(settings_.evaluation.seed), .purpose = Purpose::kTestBatch, .layer = 0,
-                              .step = static_cast<uint64_t>(length)};
-    return first + stream.Below(static_cast<uint64_t>(i), static_cast<uint32_t>(end - first));
-  }
+  TestPicks Picks(int length) const { return {settings_.evaluation, Count(PairSet::Split::kTest, length), static_cast<uint64_t>(length)}; }
   int64_t PairsAtATime(int length) const { return std::max<int64_t>(1, kTestTokensAtATime / Tape(length)); }
 
   Batch BatchOf(PairSet::Split split, PositionUse use, int length, const std::vector<int64_t>& picked, const PassSource& source) const {
