@@ -4,6 +4,7 @@
 
 #include "client/commands/only.h"
 #include "proto/catalog/encoding_name.h"
+#include "proto/catalog/sequence_kinds.h"
 
 namespace longreach::client {
 namespace {
@@ -16,13 +17,12 @@ bool HasRandomized(const v1::Axes& axes, const Only& only) {
 
 std::string NoteOfSharedDraw(const v1::SweepSpec& spec, const std::vector<std::string>& texts) {
   // The other kinds draw anew for each part of a test, of which text and images have many.
-  const bool of_pairs = spec.experiment() == "sequences";
-  if (spec.experiment() != "algorithmic" && !of_pairs) return "";
+  if (!catalog::IsOfSequences(spec.experiment())) return "";
   const Only only(texts);
   bool has = spec.systems().empty() && HasRandomized(spec.axes(), only);
   for (const v1::System& system : spec.systems()) has = has || (only.Admits("system", system.name()) && HasRandomized(AxesOf(spec, system), only));
   if (!has) return "";
-  return std::string("randomized positions are drawn once for each test length") + (of_pairs ? ", more often only where it has very many pairs" : "") +
+  return std::string("randomized positions are drawn once for each test length") + (spec.experiment() == "sequences" ? ", more often only where it has very many pairs" : "") +
          ", the same for all jobs: another draw (evaluation.seed) may move scores at one length by ten points, which no spread over seeds shows";
 }
 

@@ -17,6 +17,7 @@
 #include "client/output/text.h"
 #include "client/spec/parts.h"
 #include "proto/base/text.h"
+#include "proto/catalog/sequence_kinds.h"
 #include "proto/catalog/usual_lengths.h"
 
 namespace longreach::client {
@@ -149,7 +150,7 @@ void SayIfNameIsTaken(Session& session, Connection& connection, const v1::Submit
 
 void SayOfTestLengths(Session& session, const v1::SweepSpec& sweep) {
   SayWhereDynamicNtkIsPlain(session, sweep);
-  if (sweep.experiment() != "algorithmic" && sweep.experiment() != "sequences") return;
+  if (!catalog::IsOfSequences(sweep.experiment())) return;
   if (const std::string said = sweep.systems().empty() ? TestsWithinTraining(sweep, v1::SweepSpec()) : TestsOfSystemsWithinTraining(sweep); !said.empty()) session.Say(said);
 }
 

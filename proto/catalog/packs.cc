@@ -4,10 +4,12 @@
 #include <charconv>
 #include <system_error>
 
+#include "proto/catalog/sequence_kinds.h"
+
 namespace longreach::catalog {
 
 int UsualPacks(std::string_view experiment, bool cuda, std::string_view engine, int threads) {
-  if (experiment != "algorithmic" && experiment != "sequences") return 1;
+  if (!IsOfSequences(experiment)) return 1;
   if (cuda && engine.starts_with("resident")) return kUsualPacksOfResident;
   return std::clamp(threads, 1, cuda ? kUsualPacksOnGpu : kUsualPacksOnCpu);
 }

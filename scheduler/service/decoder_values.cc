@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/catalog/decoders.h"
+#include "proto/catalog/sequence_kinds.h"
 
 namespace longreach::service {
 namespace {
@@ -14,7 +15,7 @@ bool HasSeveralOutputs(const v1::Axes& axes) {
 }  // namespace
 
 std::map<std::string, bool> DecodersOf(const v1::SweepSpec& sweep) {
-  if (sweep.experiment() != "algorithmic" && sweep.experiment() != "sequences") return {};
+  if (!catalog::IsOfSequences(sweep.experiment())) return {};
   if (sweep.systems().empty()) return {{"", sweep.model().causal()}};
   std::map<std::string, bool> decoders;
   for (const v1::System& system : sweep.systems()) {

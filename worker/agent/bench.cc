@@ -16,6 +16,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/encoding_name.h"
 #include "proto/catalog/packs.h"
+#include "proto/catalog/sequence_kinds.h"
 #include "proto/types/meant_name.h"
 #include "worker/trainer/train.h"
 
@@ -62,7 +63,7 @@ absl::Status TakeTask(const BenchOptions& options, const std::string& name, trai
   } else if (catalog::FindTask(name) == nullptr) {
     return Unknown("task", name, catalog::Tasks());
   }
-  if (settings.experiment == "algorithmic" || settings.experiment == "sequences") {
+  if (catalog::IsOfSequences(settings.experiment)) {
     settings.training.lengths.clear();
     for (int length = 1; length <= 40; ++length) settings.training.lengths.push_back(length);
   } else {

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "proto/base/text.h"
+#include "proto/catalog/sequence_kinds.h"
 
 namespace longreach::trainer {
 
@@ -16,7 +17,7 @@ constexpr int kWarmupOfLlama = 2000;
 
 }  // namespace
 
-bool HasSchedules(std::string_view experiment) { return experiment == "algorithmic" || experiment == "llama" || experiment == "sequences"; }
+bool HasSchedules(std::string_view experiment) { return experiment == "llama" || catalog::IsOfSequences(experiment); }
 
 RateSchedule ScheduleOf(const PackSettings& settings) {
   const bool llama = settings.experiment == "llama";
