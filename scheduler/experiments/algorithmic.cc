@@ -11,6 +11,7 @@
 #include "proto/catalog/usual_lengths.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/rate_schedule.h"
+#include "scheduler/experiments/rope_scaling.h"
 #include "scheduler/experiments/score_curve.h"
 #include "scheduler/experiments/sequence_model.h"
 
@@ -80,6 +81,7 @@ class AlgorithmicKind final : public Kind {
       CheckEncodingFits(encoding, settings, tapes, checks);
       relative_randomized |= encoding == EncodingName{"relative", true};
     }
+    CheckRopeScalingOf(sweep, checks);
     CheckSides(settings, checks);
     if (settings.positions.relative_as_released()) {
       if (!relative_randomized) {

@@ -6,6 +6,7 @@
 
 #include "proto/base/names.h"
 #include "proto/base/text.h"
+#include "scheduler/experiments/rope_scaling.h"
 
 namespace longreach::experiments {
 
@@ -75,6 +76,7 @@ absl::Status DataKind::Validate(const v1::SweepSpec& sweep, std::string_view pre
     for (const int length : LengthsOf(settings)) tapes.push_back({task, length, TapeOf(settings.model, length)});
   }
   for (const std::string& encoding : sweep.axes().encoding()) CheckEncodingFits(*ParseEncodingName(encoding), settings, tapes, checks);
+  CheckRopeScalingOf(sweep, checks);
   CheckAttentionFits(settings, tapes, checks);
   if (settings.positions.relative_as_released()) {
     checks.Refuse("positions.relative_as_released: true: that table was released with the kind 'algorithmic' alone\n  leave it out");

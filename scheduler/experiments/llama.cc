@@ -14,6 +14,7 @@
 #include "scheduler/experiments/llama_checks.h"
 #include "scheduler/experiments/llama_mixture.h"
 #include "scheduler/experiments/rate_schedule.h"
+#include "scheduler/experiments/rope_scaling.h"
 #include "scheduler/experiments/score_curve.h"
 
 namespace longreach::experiments {
@@ -31,13 +32,9 @@ v1::JobSpec LlamaDefaults() {
   model.set_mlp_dim(2048);
   model.set_dropout(0);
   model.set_kv_heads(1);
-  model.set_rope_theta(10'000);
   model.set_attention_scale(1);
   model.set_folder("");
-  v1::Positions& positions = *job.mutable_positions();
-  positions.set_rope_scaling("none");
-  positions.set_rope_factor(1);
-  positions.set_original_length(0);
+  job.mutable_positions()->clear_rope_scaling_at();  // Always.
   v1::Training& training = *job.mutable_training();
   training.set_steps(50'000);
   training.set_batch_size(1024);
@@ -136,7 +133,6 @@ class LlamaKind final : public DataKind {
     CompleteFolder(given, *job.mutable_model());
     v1::Positions& positions = *job.mutable_positions();
     if (job.encoding() != "rope") {
-      job.mutable_model()->clear_rope_theta();
       positions.clear_rope_scaling();
     }
     if (!positions.has_rope_scaling() || positions.rope_scaling() == "none") positions.clear_rope_factor();
@@ -226,16 +222,10 @@ class LlamaKind final : public DataKind {
       checks.Refuse(fmt::format("model.heads: {} heads of {} dimensions each; an even number is needed", model.heads(),
                                 model.embedding_dim() / model.heads()));
     }
-    for (const auto& [field, value, least] : {std::tuple("model.rope_theta", model.rope_theta(), 1.0),
-                                              std::tuple("model.attention_scale", model.attention_scale(), 0.0)}) {
-      if (!std::isfinite(value) || value <= least || value > kMostFactor) {
-        checks.Refuse(fmt::format("{}: {} is not a number above {}, at most {}", field, ShortestNumber(value), least, ShortestNumber(kMostFactor)));
-      }
-    }
+    CheckFactor("model.attention_scale", model.attention_scale(), 0, checks);
     if (model.dropout() != 0) checks.Refuse("model.dropout: this model has none\n  leave it out");
     if (model.break_symmetry()) checks.Refuse("model.break_symmetry: true: this model looks back only\n  leave it out");
     CheckScaleByPosition(model, settings.training, checks);
-    CheckScaling(settings.positions, !model.folder().empty(), checks);
     // This kind's rate falls where the sweep says nothing: a final rate makes a difference with and without a schedule beside it.
     CheckRateSchedule(settings.training, settings.training, checks);
     CheckTuning(settings.training, checks);

@@ -14,12 +14,6 @@ namespace longreach::experiments {
 
 namespace {
 
-void CheckWord(std::string_view field, const std::string& value, const std::vector<std::string>& known, Checks& checks) {
-  if (std::ranges::find(known, value) != known.end()) return;
-  const absl::Status unknown = UnknownWord(field, "word", value, known, fmt::format("known: {}", Join(known, ", ")));
-  checks.Refuse(std::string(unknown.message().data(), unknown.message().size()));
-}
-
 void CheckScales(const v1::Evaluation& evaluation, Checks& checks) {
   const auto& scales = evaluation.attention_scales();
   if (scales.size() > catalog::kMaxAttentionScales) {
@@ -95,10 +89,6 @@ void CheckLongBench(const v1::Evaluation& evaluation, Checks& checks) {
 
 }  // namespace
 
-bool NeedsOriginalLength(const v1::Positions& positions) {
-  return positions.rope_scaling() == "dynamic" || positions.rope_scaling() == "yarn";
-}
-
 void CheckFolder(const v1::SweepSpec& sweep, Checks& checks) {
   const v1::Model& model = sweep.model();
   for (const std::string& task : sweep.axes().task()) {
@@ -140,25 +130,6 @@ void CheckScaleByPosition(const v1::Model& model, const v1::Training& training, 
     checks.Refuse(fmt::format("model.attention_scale_from: {} is for tests, and training.steps is {}\n"
                               "  set training.steps to 0 and give the trained weights (the input 'weights', or model.folder), or leave it out",
                               model.attention_scale_from(), training.steps()));
-  }
-}
-
-void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks) {
-  CheckWord("positions.rope_scaling", positions.rope_scaling(), {"dynamic", "linear", "none", "ntk", "yarn"}, checks);
-  const bool scaled = positions.rope_scaling() != "none";
-  if (!std::isfinite(positions.rope_factor()) || (scaled && positions.rope_factor() <= 1) || (!scaled && positions.rope_factor() != 1)) {
-    checks.Refuse(fmt::format("positions.rope_factor: {} does not go with positions.rope_scaling '{}'\n  {}",
-                              ShortestNumber(positions.rope_factor()), positions.rope_scaling(),
-                              scaled ? "set a factor above 1" : "leave the factor out, or set positions.rope_scaling"));
-  }
-  if (positions.rope_factor() > kMaxSize) {
-    checks.Refuse(fmt::format("positions.rope_factor: {} is above {}", ShortestNumber(positions.rope_factor()), kMaxSize));
-  }
-  checks.Range("positions.original_length", positions.original_length(), 0, kMaxSize);
-  // A folder's config.json has it.
-  if (NeedsOriginalLength(positions) && positions.original_length() == 0 && !folder) {
-    checks.Refuse(fmt::format("positions.original_length: '{}' needs the length that the model was trained at\n  set it",
-                              positions.rope_scaling()));
   }
 }
 

@@ -12,16 +12,10 @@ inline constexpr std::string_view kTokensTask = "tokens";
 // Passkey prompts whose depths are drawn.
 inline constexpr std::string_view kLandmarkPrompts = "landmark";
 
-// Extensions of RoPE that depend on the length of the training before.
-bool NeedsOriginalLength(const v1::Positions& positions);
-
 // The sizes of a folder's model are its own; a sweep may say them, for a plan to count with.
 void CheckFolder(const v1::SweepSpec& sweep, Checks& checks);
 // A scale that depends on the position of a query, which no training knows.
 void CheckScaleByPosition(const v1::Model& model, const v1::Training& training, Checks& checks);
-void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks);
-// The most that anything is multiplied by: in float32 the product is still finite.
-inline constexpr double kMostFactor = 1e9;
 void CheckTuning(const v1::Training& training, Checks& checks);
 // `folder`: of a published model, which reads tokens.
 void CheckTests(const v1::Evaluation& evaluation, bool folder, Checks& checks);

@@ -18,6 +18,7 @@
 #include "proto/catalog/limits.h"
 #include "scheduler/experiments/lengths.h"
 #include "scheduler/experiments/registry.h"
+#include "scheduler/experiments/rope_scaling.h"
 #include "scheduler/experiments/score_curve.h"
 
 namespace longreach::experiments {
@@ -123,6 +124,17 @@ void Checks::Range(std::string_view field, int64_t value, int64_t least, int64_t
   if (value > most) Refuse(fmt::format("{}: {} is above {}", field, value, most));
 }
 
+void CheckFactor(std::string_view field, double value, double least, Checks& checks) {
+  if (value > least && value <= kMostFactor) return;
+  checks.Refuse(fmt::format("{}: {} is not a number above {}, at most {}", field, ShortestNumber(value), least, ShortestNumber(kMostFactor)));
+}
+
+void CheckWord(std::string_view field, const std::string& value, const std::vector<std::string>& known, Checks& checks) {
+  if (std::ranges::find(known, value) != known.end()) return;
+  const absl::Status unknown = UnknownWord(field, "word", value, known, fmt::format("known: {}", Join(known, ", ")));
+  checks.Refuse(std::string(unknown.message().data(), unknown.message().size()));
+}
+
 v1::Revisions FirstRevisions() {
   v1::Revisions revisions;
   revisions.set_task(1);
@@ -145,12 +157,17 @@ v1::JobSpec TransformerDefaults(int max_position) {
   model.set_fire_width(32);
   model.set_fire_threshold(16);
   model.set_fire_shared(false);
+  model.set_rope_theta(10'000);
   v1::Positions& positions = *job.mutable_positions();
   positions.set_max_position(max_position);
   positions.set_randomized_by("distance");
   positions.set_relative_as_released(false);
   positions.set_shift_max(0);
   positions.set_shift_at_test("random");
+  positions.set_rope_scaling("none");
+  positions.set_rope_factor(1);
+  positions.set_original_length(0);
+  positions.set_rope_scaling_at("tests");
   v1::Training& training = *job.mutable_training();
   training.set_clip_norm(1.0);
   training.set_data_seed(0);
@@ -164,6 +181,7 @@ v1::JobSpec TransformerDefaults(int max_position) {
 void CheckSettings(const Settings& settings, Checks& checks) {
   CheckModel(settings.model, checks);
   CheckPositions(settings.positions, checks);
+  CheckRopeScaling(settings, checks);
   CheckTraining(settings.training, checks);
   CheckEvaluation(settings.evaluation, checks);
   CheckScoreCurve(settings, checks);
@@ -306,6 +324,8 @@ void CompleteSettings(v1::JobSpec& job, Settings whole) {
   if (!job.randomized() || encoding != "relative") whole.positions.clear_relative_as_released();
   if (encoding != "shape") whole.positions.clear_shift_max();
   if (encoding != "shape") whole.positions.clear_shift_at_test();
+  if (encoding != "rope") whole.model.clear_rope_theta();
+  if (whole.positions.has_rope_scaling_at()) CompleteRopeScaling(job, whole);
   if (whole.training.steps() == 0) {
     whole.training.clear_batch_size();
     whole.training.clear_lengths();

@@ -79,6 +79,12 @@ class Checks {
   absl::Status status_;
 };
 
+// The most that anything is multiplied by: in float32 the product is still finite.
+inline constexpr double kMostFactor = 1e9;
+// Refuses what is not a number above `least`, at most that.
+void CheckFactor(std::string_view field, double value, double least, Checks& checks);
+// Refuses a word that is none of these.
+void CheckWord(std::string_view field, const std::string& value, const std::vector<std::string>& known, Checks& checks);
 // Sizes, positions, training and evaluation, but for evaluation.examples.
 void CheckSettings(const Settings& settings, Checks& checks);
 // Refuses what other kinds alone have (only_kind and also_kind in proto/longreach/v1/spec.proto).

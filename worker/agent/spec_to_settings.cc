@@ -95,6 +95,10 @@ absl::StatusOr<PackSettings::Positions> PositionsOf(const v1::Positions& from) {
   LONGREACH_TAKE(to, from, rope_scaling);
   LONGREACH_TAKE(to, from, rope_factor);
   LONGREACH_TAKE(to, from, original_length);
+  if (from.has_rope_scaling_at()) {
+    using At = PackSettings::Positions::RopeScalingAt;
+    RETURN_IF_ERROR(TakeWord<At>("positions.rope_scaling_at", from.rope_scaling_at(), {{"always", At::kAlways}, {"tests", At::kTests}}, to.rope_scaling_at));
+  }
   if (from.has_randomized_by()) {
     if (from.randomized_by() == "distance") {
       to.randomized_by = PackSettings::Positions::RandomizedBy::kDistance;

@@ -109,6 +109,7 @@ PassPositions DrawPositions(const PackSettings& settings, PositionUse use, int64
                             const PassSource& source) {
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
   PassPositions pass;
+  pass.test = source.test;
   const int layers = settings.model.layers;
   const bool causal = IsCausal(settings);
   switch (use) {

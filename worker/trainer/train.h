@@ -77,6 +77,7 @@ struct PackSettings {
     std::string rope_scaling = "none";
     double rope_factor = 1;
     int original_length = 0;
+    enum class RopeScalingAt { kTests, kAlways } rope_scaling_at = RopeScalingAt::kTests;
   } positions;
 
   struct Training {

@@ -71,6 +71,9 @@ absl::Status ValidateModel(const PackSettings& settings, const catalog::Encoding
   RETURN_IF_ERROR(InRange("model.t5_max_distance", model.t5_max_distance, 1, kMaxRows));
   RETURN_IF_ERROR(InRange("model.fire_width", model.fire_width, 1, catalog::kMaxWidth));
   RETURN_IF_ERROR(InRange("model.fire_threshold", model.fire_threshold, 1, kMaxRows));
+  if (!(model.rope_theta > 0) || !std::isfinite(model.rope_theta)) {
+    return Refuse("model.rope_theta", ShortestNumber(model.rope_theta), "is not a positive number");
+  }
   if (model.embedding_dim % model.heads != 0) {
     return Refuse("model.heads", model.heads,
                   Text("does not divide model.embedding_dim ", model.embedding_dim));
@@ -93,12 +96,31 @@ absl::Status ValidateModel(const PackSettings& settings, const catalog::Encoding
   return absl::OkStatus();
 }
 
+absl::Status ValidateRopeScaling(const PackSettings& settings) {
+  const PackSettings::Positions& positions = settings.positions;
+  const std::string& scaling = positions.rope_scaling;
+  const std::vector<std::string> known = {"dynamic", "linear", "none", "ntk", "yarn"};
+  if (std::ranges::find(known, scaling) == known.end()) return Unknown("positions.rope_scaling", scaling, known);
+  if (!(positions.rope_factor >= 1) || !std::isfinite(positions.rope_factor)) {
+    return Refuse("positions.rope_factor", ShortestNumber(positions.rope_factor), "is not a number from 1 on");
+  }
+  if (scaling == "none") return absl::OkStatus();
+  if (settings.randomized) return Refuse("positions.rope_scaling", "'" + scaling + "'", "is for consecutive positions, and these are drawn");
+  // A LLaMA decoder's lengths are not those that it was trained at before, but for a folder's, which are in its config.json.
+  const bool known_length = settings.experiment == "llama" ? !settings.model.folder.empty() : !settings.training.lengths.empty();
+  if ((scaling == "dynamic" || scaling == "yarn") && positions.original_length < 1 && !known_length) {
+    return Refuse("positions.original_length", positions.original_length, Text("is no training length, which '", scaling, "' needs"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidatePositions(const PackSettings& settings, const catalog::Encoding& encoding) {
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
   using ShiftAtTest = PackSettings::Positions::ShiftAtTest;
   const PackSettings::Positions& positions = settings.positions;
   RETURN_IF_ERROR(InRange("positions.max_position", positions.max_position, 1, kMaxRows));
   RETURN_IF_ERROR(InRange("positions.shift_max", positions.shift_max, 0, kMaxRows));
+  RETURN_IF_ERROR(ValidateRopeScaling(settings));
   if (IsCausal(settings) && (positions.relative_as_released || settings.model.break_symmetry)) {
     return Refuse(positions.relative_as_released ? "positions.relative_as_released" : "model.break_symmetry", "true",
                   Text("tells the two sides apart, and ", settings.model.causal ? "a model with model.causal" : "experiment '" + settings.experiment + "'",

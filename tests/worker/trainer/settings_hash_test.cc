@@ -56,6 +56,8 @@ TEST(SettingsHashTest, IsWhatItWasWhereAWordStandsForAnother) {
   EXPECT_EQ(SettingsHash(drawn), "2c1ff42e3c85921ae883ae3f5664b6de9547c67e82b0c6346e68c657e512088b");
   PackSettings images = AllSet();
   images.experiment = "images";
+  images.model.rope_theta = 10'000;  // None but LLaMA decoders had another, and none was scaled.
+  images.positions.rope_scaling = "none";
   EXPECT_EQ(SettingsHash(images), "f2d0b918fd933087be96cf7451ea17f98dc4d4f31237eb8be012e15d14b63435");
 }
 
@@ -114,6 +116,34 @@ TEST(SettingsHashTest, NamesWhatIsForFireWhereItIsNotTheUsual) {
   EXPECT_EQ(SettingsHash(settings), "2ef7812cad35513ee2a29630e047dbac9d8d807292d122e3c6f5b50e72294cef");
 }
 
+// Encoders had no such setting before: what is not scaled has the hash that it had.
+TEST(SettingsHashTest, NamesWhatScalesAnEncodersRotations) {
+  PackSettings settings;
+  settings.encoding = "rope";
+  const std::string before = SettingsHash(settings);
+  std::map<std::string, std::string> seen = {{before, "nothing"}};
+  const auto expect_another = [&](const std::string& what) {
+    const auto [other, is_new] = seen.emplace(SettingsHash(settings), what);
+    EXPECT_TRUE(is_new) << what << " makes what " << other->second << " makes";
+  };
+  settings.positions.rope_factor = 4;
+  EXPECT_EQ(SettingsHash(settings), before);
+  settings.positions.rope_scaling = "linear";
+  expect_another("a factor of 4");
+  settings.positions.rope_factor = 8;
+  expect_another("one of 8");
+  settings.positions.rope_scaling_at = PackSettings::Positions::RopeScalingAt::kAlways;
+  expect_another("in training, too");
+  settings.positions.rope_scaling = "yarn";
+  expect_another("YaRN");
+  settings.positions.original_length = 80;
+  expect_another("from another length on");
+  settings = {};
+  settings.encoding = "rope";
+  settings.model.rope_theta = 500;
+  expect_another("another base");
+}
+
 // That each field has a line the compiler asks; that its value is in the line it does not.
 TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
   using S = PackSettings;
@@ -158,6 +188,7 @@ TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
       {"rope_scaling", [](S& s) { s.positions.rope_scaling = "ntk"; }},
       {"rope_factor", [](S& s) { ++s.positions.rope_factor; }},
       {"original_length", [](S& s) { ++s.positions.original_length; }},
+      {"rope_scaling_at", [](S& s) { s.positions.rope_scaling_at = S::Positions::RopeScalingAt::kAlways; }},
       {"steps", [](S& s) { ++s.training.steps; }},
       {"batch_size", [](S& s) { ++s.training.batch_size; }},
       {"training.lengths", [](S& s) { ++s.training.lengths.back(); }},

@@ -31,6 +31,9 @@ struct Lines {
   std::string schedule;
   std::string norm;
   std::string curve;
+  std::string rope_theta;    // This and the next of all but LLaMA decoders.
+  std::string rope_scaling;
+  std::string rope_scaling_at;
 };
 
 std::string Value(const std::string& text) { return text; }
@@ -89,6 +92,7 @@ void Add(const PackSettings::Model& model, Lines& lines) {
   lines.data += Named("decoder_layers", decoder_layers, "classes", classes, "row_delimiter", row_delimiter, "count_delimiters",
                       count_delimiters, "pixel_embedding", pixel_embedding);
   if (!folder.empty()) lines.llama += Named("folder", folder);
+  if (rope_theta != 10'000) lines.rope_theta += Named("rope_theta", rope_theta);
   lines.llama += Named("kv_heads", kv_heads, "rope_theta", rope_theta, "attention_scale", attention_scale);
   if (attention_scale_from != 0) {
     lines.scale_by_position += Named("attention_scale_from", attention_scale_from, "attention_scale_growth", attention_scale_growth);
@@ -96,10 +100,14 @@ void Add(const PackSettings::Model& model, Lines& lines) {
 }
 
 void Add(const PackSettings::Positions& positions, Lines& lines) {
-  const auto& [max_position, randomized_by, relative_as_released, shift_max, shift_at_test, rope_scaling, rope_factor, original_length] = positions;
+  const auto& [max_position, randomized_by, relative_as_released, shift_max, shift_at_test, rope_scaling, rope_factor, original_length,
+               rope_scaling_at] = positions;
   lines.all += Named("max_position", max_position, "randomized_by", randomized_by, "relative_as_released", relative_as_released, "shift_max",
                      shift_max, "shift_at_test", shift_at_test);
-  lines.llama += Named("rope_scaling", rope_scaling, "rope_factor", rope_factor, "original_length", original_length);
+  const std::string scaling = Named("rope_scaling", rope_scaling, "rope_factor", rope_factor, "original_length", original_length);
+  lines.llama += scaling;
+  if (rope_scaling != "none") lines.rope_scaling += scaling;
+  if (rope_scaling_at != PackSettings::Positions::RopeScalingAt::kTests) lines.rope_scaling_at += Named("rope_scaling_at", rope_scaling_at);
 }
 
 void Add(const PackSettings::Training& training, Lines& lines) {
@@ -164,9 +172,15 @@ std::string SettingsHash(const PackSettings& settings) {
   Add(training, lines);
   Add(evaluation, lines);
   if (data.empty()) lines.data.clear();
-  if (experiment != "llama") lines.llama.clear();
+  if (experiment == "llama") {
+    lines.rope_theta.clear();
+    lines.rope_scaling.clear();
+  } else {
+    lines.llama.clear();
+  }
   return Sha256Of(lines.all + lines.data + lines.llama + lines.attention + lines.scale_by_position + lines.passkey + lines.longbench +
-                  lines.protocol + lines.mixture + lines.t5 + lines.fire + lines.causal + lines.schedule + lines.norm + lines.curve);
+                  lines.protocol + lines.mixture + lines.t5 + lines.fire + lines.causal + lines.schedule + lines.norm + lines.curve + lines.rope_theta + lines.rope_scaling +
+                  lines.rope_scaling_at);
 }
 
 }  // namespace longreach::trainer

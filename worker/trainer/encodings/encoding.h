@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/trainer/rope_frequencies.h"
 #include "worker/trainer/parameters.h"
 #include "worker/trainer/positions.h"
 
@@ -31,6 +32,10 @@ struct EncodingConfig {
   bool break_symmetry = false;
   bool relative_as_released = false;
   bool causal = false;  // No key comes after its query.
+  double rope_theta = 10'000;
+  RopeScaling rope_scaling = {};
+  bool rope_scaled_in_training = false;  // Not in tests alone.
+  int64_t trained_length = 0;            // Tokens of the longest tape of the training, or of the one before; known where rope_scaling asks for it.
 
   int head_dim() const { return embedding_dim / num_heads; }
 };
@@ -61,8 +66,9 @@ class Encoding {
 
   // kEmbedding: [T, D], or [B, T, D] when positions are [B, T]; added to the scaled embedding.
   virtual Tensor Addition(const Tensor& /*positions*/, const ParameterSet&) const { return {}; }
-  // kRotation: cosine and sine of the angles, [2, T, K/2]; the pair (2i, 2i+1) of a head turns by angle i.
-  virtual Tensor Rotation(const Tensor& /*positions*/) const { return {}; }
+  // kRotation: cosine and sine of the angles, [2, T, K/2], maybe times a factor; the pair (2i, 2i+1) of a head turns by angle i. Tests may have angles of
+  // their own.
+  virtual Tensor Rotation(const Tensor& /*positions*/, bool /*test*/) const { return {}; }
   // kDistances: the bias, [H, R] or [E, H, R]; added after the 1/sqrt(K) factor. Without parameters the same for all layers.
   virtual Tensor BiasTable(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
   // Adds to `gradients` what the gradient of a layer's BiasTable(), [H, R], makes of the parameters: for

@@ -1,7 +1,4 @@
 // Which settings the kernels can train.
-#include <algorithm>
-#include <vector>
-
 #include "proto/base/text.h"
 #include "proto/catalog/pair_tables.h"
 #include "worker/trainer/lanes/lanes_engine.h"
@@ -12,12 +9,6 @@
 namespace longreach::trainer {
 
 namespace {
-
-int64_t LongestTape(const PackSettings& settings, const std::vector<int>& lengths) {
-  int64_t longest = 0;
-  for (const int length : lengths) longest = std::max(longest, TapeOf(settings, length));
-  return longest;
-}
 
 catalog::PairTables PairTablesOf(const PackSettings& settings) {
   return {.tables = static_cast<double>(settings.model.layers) * settings.model.heads,

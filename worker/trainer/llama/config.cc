@@ -8,7 +8,6 @@
 #include "proto/base/json_reason.h"
 #include "proto/base/text.h"
 #include "proto/catalog/limits.h"
-#include "worker/trainer/llama/rope.h"
 
 namespace longreach::trainer {
 

@@ -11,26 +11,9 @@
 #include <vector>
 
 #include "proto/base/status.h"
+#include "worker/trainer/rope_frequencies.h"
 
 namespace longreach::trainer {
-
-// How positions beyond the training length are brought back into reach of the rotation.
-struct RopeScaling {
-  enum class Kind {
-    kNone,
-    kLinear,   // Position interpolation: positions divided by the factor.
-    kNtk,      // A larger base, the same at all lengths. Has no name in Hugging Face files: written as rope_theta.
-    kDynamic,  // A base that grows with the current length, beyond max_positions.
-    kYarn,
-  };
-  Kind kind = Kind::kNone;
-  double factor = 1;
-  // YaRN. original_length 0: max_positions. attention_factor 0: 0.1 ln(factor) + 1.
-  int64_t original_length = 0;
-  double beta_fast = 32;
-  double beta_slow = 1;
-  double attention_factor = 0;
-};
 
 struct LlamaConfig {
   int64_t hidden_dim = 0;

@@ -13,14 +13,6 @@ PackSettings WithoutEncoding(PackSettings settings) {
   return settings;
 }
 
-RopeScaling::Kind KindOf(const std::string& word) {
-  if (word == "linear") return RopeScaling::Kind::kLinear;
-  if (word == "ntk") return RopeScaling::Kind::kNtk;
-  if (word == "dynamic") return RopeScaling::Kind::kDynamic;
-  if (word == "yarn") return RopeScaling::Kind::kYarn;
-  return RopeScaling::Kind::kNone;
-}
-
 }  // namespace
 
 LlamaConfig LlamaConfigOf(const PackSettings& settings) {
@@ -31,7 +23,7 @@ LlamaConfig LlamaConfigOf(const PackSettings& settings) {
     config.scale_from = model.attention_scale_from;
     config.scale_growth = model.attention_scale_growth;
     if (settings.positions.rope_scaling != "none") {
-      config.rope_scaling = {.kind = KindOf(settings.positions.rope_scaling), .factor = settings.positions.rope_factor};
+      config.rope_scaling = {.kind = RopeScalingKind(settings.positions.rope_scaling), .factor = settings.positions.rope_factor};
       config.rope_scaling.original_length = settings.positions.original_length;
     }
     if (settings.positions.original_length > 0) config.max_positions = settings.positions.original_length;
@@ -47,7 +39,7 @@ LlamaConfig LlamaConfigOf(const PackSettings& settings) {
   const std::vector<int>& lengths = settings.training.lengths.empty() ? settings.evaluation.lengths : settings.training.lengths;
   config.max_positions = settings.positions.original_length > 0 ? settings.positions.original_length : lengths.empty() ? 1 : lengths.back();
   config.rope_theta = model.rope_theta;
-  config.rope_scaling.kind = KindOf(settings.positions.rope_scaling);
+  config.rope_scaling.kind = RopeScalingKind(settings.positions.rope_scaling);
   config.rope_scaling.factor = settings.positions.rope_factor;
   config.rope_scaling.original_length = settings.positions.original_length;
   config.nope = settings.encoding == "none";

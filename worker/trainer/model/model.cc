@@ -17,8 +17,14 @@ namespace {
 // Up to here a product looks tokens up.
 constexpr int kSmallVocabulary = 64;
 
+// What 'dynamic' and 'yarn' begin from.
+int64_t TrainedTape(const PackSettings& settings) {
+  return settings.positions.original_length > 0 ? settings.positions.original_length : LongestTape(settings, settings.training.lengths);
+}
+
 EncodingConfig ConfigOf(const PackSettings& settings) {
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
+  using RopeScalingAt = PackSettings::Positions::RopeScalingAt;
   return {.layers = settings.model.layers,
           .embedding_dim = settings.model.embedding_dim,
           .num_heads = settings.model.heads,
@@ -34,7 +40,11 @@ EncodingConfig ConfigOf(const PackSettings& settings) {
           .break_symmetry = settings.model.break_symmetry,
           .relative_as_released = settings.positions.relative_as_released && settings.randomized &&
                                   settings.positions.randomized_by == RandomizedBy::kDistance,
-          .causal = IsCausal(settings)};
+          .causal = IsCausal(settings),
+          .rope_theta = settings.model.rope_theta,
+          .rope_scaling = {.kind = RopeScalingKind(settings.positions.rope_scaling), .factor = settings.positions.rope_factor},
+          .rope_scaled_in_training = settings.positions.rope_scaling_at == RopeScalingAt::kAlways,
+          .trained_length = TrainedTape(settings)};
 }
 
 }  // namespace
@@ -60,7 +70,7 @@ PassTerms Model::Prepare(const PassPositions& positions, at::Device device) cons
   PassTerms terms{.positions = &positions, .addition = {}, .rotation = {}, .bias_tables = {}};
   for (const Tensor& position_T : positions.rotation) {
     const bool known = !terms.rotation.empty() && position_T.is_same(positions.rotation.front());
-    terms.rotation.push_back(known ? terms.rotation.front() : Sent(encoding_->Rotation(position_T), device));
+    terms.rotation.push_back(known ? terms.rotation.front() : Sent(encoding_->Rotation(position_T, positions.test), device));
   }
   if (encoding_->Trained()) return terms;
   if (positions.embedding.defined()) terms.addition = Sent(encoding_->Addition(positions.embedding, {}), device);

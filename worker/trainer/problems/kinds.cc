@@ -156,9 +156,6 @@ absl::Status ValidateLlamaSizes(const PackSettings::Model& model) {
     return refuse("model.kv_heads: ", model.kv_heads, " does not divide model.heads ", model.heads);
   }
   if (model.embedding_dim / model.heads % 2 != 0) return refuse("model.heads: ", model.heads, " gives heads of an odd size");
-  if (!(model.rope_theta > 0) || !std::isfinite(model.rope_theta)) {
-    return refuse("model.rope_theta: ", ShortestNumber(model.rope_theta), " is not a positive number");
-  }
   return absl::OkStatus();
 }
 
@@ -204,17 +201,6 @@ absl::Status ValidateLlama(const PackSettings& settings) {
     return refuse("model.attention_scale: ", ShortestNumber(model.attention_scale), " is not a positive number");
   }
   RETURN_IF_ERROR(ValidateScaleByPosition(settings));
-  const PackSettings::Positions& positions = settings.positions;
-  const std::vector<std::string> scalings = {"dynamic", "linear", "none", "ntk", "yarn"};
-  if (std::ranges::find(scalings, positions.rope_scaling) == scalings.end()) {
-    return refuse("positions.rope_scaling: unknown name '", positions.rope_scaling, "'; known are ", Join(scalings, ", "));
-  }
-  if (!(positions.rope_factor >= 1) || !std::isfinite(positions.rope_factor)) {
-    return refuse("positions.rope_factor: ", ShortestNumber(positions.rope_factor), " is not a number from 1 on");
-  }
-  if ((positions.rope_scaling == "dynamic" || positions.rope_scaling == "yarn") && positions.original_length < 1 && model.folder.empty()) {
-    return refuse("positions.original_length: ", positions.original_length, " is no training length, which '", positions.rope_scaling, "' needs");
-  }
   RETURN_IF_ERROR(ValidateMixture(settings.training));
   const PackSettings::Evaluation& tests = settings.evaluation;
   if (tests.stride < 0) return refuse("evaluation.stride: ", tests.stride, " is negative");
@@ -308,6 +294,12 @@ bool IsLarge(const PackSettings& settings) {
 int64_t TapeOf(const PackSettings& settings, int length) {
   const ExperimentKind* kind = FindExperimentKind(settings.experiment);
   return kind == nullptr ? 0 : kind->Tape(settings, length);
+}
+
+int64_t LongestTape(const PackSettings& settings, std::span<const int> lengths) {
+  int64_t longest = 0;
+  for (const int length : lengths) longest = std::max(longest, TapeOf(settings, length));
+  return longest;
 }
 
 absl::StatusOr<ImageShape> ImageShapeOf(const PackSettings::Model& model, int length) {

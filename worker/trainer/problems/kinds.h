@@ -49,6 +49,8 @@ const ExperimentKind* FindExperimentKind(std::string_view name);
 bool IsCausal(const PackSettings& settings);
 bool IsLarge(const PackSettings& settings);
 int64_t TapeOf(const PackSettings& settings, int length);
+// 0 of no lengths.
+int64_t LongestTape(const PackSettings& settings, std::span<const int> lengths);
 
 // What a length means for images: `rows` of `cols` pixels, behind each of which a delimiter may stand.
 struct ImageShape {
