@@ -120,7 +120,7 @@ absl::Status Session::BeginAnew(const ParameterLayout& layout, int64_t first_tra
   state_ = PackState();  // There is no room for two.
   state_ = InitialState(layout, request_.members, /*draw=*/!published, first_trained);
   RETURN_IF_ERROR(LoadPublished(request_, layout, state_));
-  RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_, published));
+  RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_, published, request_.settings.model.pairs.get()));
   if (request_.settings.experiment == "llama") SetAttentionScales(request_.settings, layout, request_.members, state_);
   return absl::OkStatus();
 }

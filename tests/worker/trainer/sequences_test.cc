@@ -222,6 +222,26 @@ TEST_F(SequencesTest, AModelLearnsThem) {
   EXPECT_LE(value("exact_match", 4), value("accuracy", 4));
 }
 
+// As many symbols make weights that fit: with others each would be read as another.
+TEST_F(SequencesTest, WeightsOfADataSetWithOtherSymbolsAreRefused) {
+  ImportReversed();
+  Import("others", PairsOver("xyz", {1, 2, 3, 4, 5, 6, 7}, 40, Reversed), PairsOver("xyz", {8, 9, 13}, 50, Reversed));
+  const auto upper = [](const std::string& input) { return std::string(input.size(), 'a').replace(0, 1, "c").replace(input.size() - 1, 1, "b"); };
+  Import("same", PairsOver("abc", {2, 3, 4, 5, 6, 7}, 40, upper), PairsOver("abc", {8, 9, 13}, 50, Reversed));
+  const PackResult trained = Run(RequestOf(Settings("reversed", "rope"), 2, "trained"));
+  const auto go_on = [&](const std::string& data) {
+    PackRequest request = RequestOf(Settings(data, "rope"), 1, "on_" + data);
+    request.settings.training.lengths = {2, 3};
+    request.members[0].weights = MemberFile{trained.weights, 1};
+    RecordingObserver observer;
+    return Train(request, observer).status();
+  };
+  EXPECT_TRUE(go_on("same").ok()) << go_on("same");
+  const absl::Status refused = go_on("others");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("were trained on a data set with other symbols than this job's"));
+}
+
 TEST_F(SequencesTest, WhatTheDataSetLacksIsRefusedWithTheFieldBeforeAnythingIsTrained) {
   ImportReversed();
   const auto refusal = [&](const PackSettings& settings) {

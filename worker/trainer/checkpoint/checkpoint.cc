@@ -11,12 +11,14 @@
 #include "proto/base/text.h"
 #include "worker/trainer/checkpoint/member_checkpoint.h"
 #include "worker/trainer/checkpoint/settings_hash.h"
+#include "worker/trainer/pair_shape.h"
 
 namespace longreach::trainer {
 
 namespace {
 
 constexpr std::string_view kFormat = "longreach-trainer/1";
+constexpr const char* kSymbols = "symbols_sha256";
 constexpr std::string_view kHeadScales = "attn.scales";
 
 // All that members may change of a published model's weights is the scales of its heads.
@@ -89,15 +91,15 @@ absl::Status Write(const std::filesystem::path& file, const std::string& kind, c
   for (const SafetensorsPart& part : parts.all()) RETURN_IF_ERROR(part.GiveTo(add));
   std::vector<std::string> jobs;
   for (const Member& member : members) jobs.push_back(member.job);
-  return WriteSafetensors(file,
-                          {{"format", std::string(kFormat)},
-                           {"kind", kind},
-                           {"step", std::to_string(state.step)},
-                           {"jobs", Join(jobs, "\n")},
-                           {"settings", SettingsHash(settings)},
-                           {"loss_updates", std::to_string(state.loss_updates)},
-                           {"payload_sha256", hash.Finish()}},
-                          parts.all());
+  std::map<std::string, std::string> header = {{"format", std::string(kFormat)},
+                                               {"kind", kind},
+                                               {"step", std::to_string(state.step)},
+                                               {"jobs", Join(jobs, "\n")},
+                                               {"settings", SettingsHash(settings)},
+                                               {"loss_updates", std::to_string(state.loss_updates)},
+                                               {"payload_sha256", hash.Finish()}};
+  if (settings.model.pairs != nullptr) header[kSymbols] = settings.model.pairs->symbols_sha256;
+  return WriteSafetensors(file, header, parts.all());
 }
 
 // One member's part of [E, ..] tensors and the row of a flat buffer that it belongs to, which holds the last floats of a member. With
@@ -413,10 +415,18 @@ absl::Status CheckHasNothingElse(const SafetensorsFile& file, const ParameterLay
   return absl::OkStatus();
 }
 
+// With others a token would mean something else. Files of before say nothing of it.
+absl::Status CheckSymbols(const SafetensorsFile& file, const PairShape* pairs) {
+  const std::string theirs = file.Metadata(kSymbols);
+  if (pairs == nullptr || theirs.empty() || theirs == pairs->symbols_sha256) return absl::OkStatus();
+  return absl::InvalidArgumentError("were trained on a data set with other symbols than this job's\n"
+                                    "  they go on with a data set of the same input and output symbols alone");
+}
+
 }  // namespace
 
 absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members,
-                         PackState& state, bool published) {
+                         PackState& state, bool published, const PairShape* pairs) {
   FileCache cache;
   for (size_t m = 0; m < members.size(); ++m) {
     if (!members[m].weights) continue;
@@ -424,7 +434,8 @@ absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member
     ASSIGN_OR_RETURN(const SafetensorsFile* file, cache.Get(source.file));
     RETURN_IF_ERROR(CheckWhose(*file, source));
     const Tensor row = state.parameters[static_cast<int64_t>(m)];
-    absl::Status copied = CheckHasNothingElse(*file, layout);
+    absl::Status copied = CheckSymbols(*file, pairs);
+    if (copied.ok()) copied = CheckHasNothingElse(*file, layout);
     if (copied.ok()) copied = Copy({{.file = file, .prefix = "param/", .member = source.member, .row = row}}, layout, published);
     if (!copied.ok()) return {copied.code(), Text("weights ", source.file.string(), ": ", copied.message())};
     if (!HasScalesAlone(*file, layout)) state.others_weights = true;

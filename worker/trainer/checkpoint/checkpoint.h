@@ -7,7 +7,8 @@
 //   weights     param/X [E, ..]
 // Of a published model (settings.model.folder) whose own weights no member changes, nor has another job's, X is the scales of attention
 // heads alone: the rest is in its folder.
-// Header: format, kind, step, jobs (one line each), settings (a hash), loss_updates, payload_sha256.
+// Header: format, kind, step, jobs (one line each), settings (a hash), loss_updates, payload_sha256; of pairs of sequences symbols_sha256
+// (pair_shape.h).
 #pragma once
 
 #include <filesystem>
@@ -44,8 +45,8 @@ absl::Status RestoreCheckpoints(const PackSettings& settings, const ParameterLay
                                 const std::function<void(const std::string&)>& log);
 
 // Initial parameters from another job. With `published`, a file may lack some: those stay as they are; the state notes whether any has
-// more than scales of attention heads. DATA_LOSS, NOT_FOUND or
+// more than scales of attention heads. A file that says which symbols its model reads must have those of `pairs`, where they are given. DATA_LOSS, NOT_FOUND or
 // INVALID_ARGUMENT with file and reason.
-absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members, PackState& state, bool published = false);
+absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members, PackState& state, bool published = false, const PairShape* pairs = nullptr);
 
 }  // namespace longreach::trainer

@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "proto/base/sha256.h"
 #include "proto/base/text.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/pair_set.h"
@@ -38,9 +41,20 @@ constexpr int64_t kMostPairs = std::numeric_limits<uint32_t>::max();
 // Ranges of lengths that a refusal names.
 constexpr size_t kNamedRanges = 12;
 
+// No two lists have the same: each symbol stands behind its size.
+std::string Sha256OfSymbols(const PairSet& set) {
+  std::string text;
+  for (const auto& [name, symbols] : {std::pair("inputs", &set.input_symbols()), {"outputs", &set.output_symbols()}}) {
+    text += Text(name, " ", symbols->size(), "\n");
+    for (const std::string& symbol : *symbols) text += Text(symbol.size(), " ", symbol, "\n");
+  }
+  return Sha256Of(text);
+}
+
 PairShape ShapeOf(const PairSet& set) {
   PairShape shape{.input_symbols = static_cast<int>(set.input_symbols().size()),
                   .output_symbols = static_cast<int>(set.output_symbols().size()),
+                  .symbols_sha256 = Sha256OfSymbols(set),
                   .ends = set.has_ends(),
                   .outputs = {}};
   for (const PairSet::Split split : {PairSet::Split::kTrain, PairSet::Split::kTest}) {
