@@ -10,7 +10,6 @@
 #include "proto/catalog/longest_tape.h"
 #include "proto/catalog/usual_lengths.h"
 #include "proto/types/words.h"
-#include "scheduler/experiments/rate_schedule.h"
 #include "scheduler/experiments/rope_scaling.h"
 #include "scheduler/experiments/score_curve.h"
 #include "scheduler/experiments/sequence_model.h"
@@ -66,7 +65,7 @@ class AlgorithmicKind final : public Kind {
     for (const int length : settings.training.lengths()) checks.Range("training.lengths", length, 1, catalog::kMaxInputLength);
     for (const int length : settings.evaluation.lengths()) checks.Range("evaluation.lengths", length, 1, catalog::kMaxInputLength);
     CheckOwnKind(settings, Name(), checks);
-    CheckSequenceModel(sweep.training(), settings, checks);
+    CheckSequenceModel(sweep, settings, checks);
     checks.Range("evaluation.examples", settings.evaluation.examples(), 1, kMaxSize);
     RETURN_IF_ERROR(checks.status());
 
@@ -98,7 +97,7 @@ class AlgorithmicKind final : public Kind {
 
   void Complete(v1::JobSpec& job) const override {
     CompleteSettings(job, WholeSettings(job, DefaultJob()));
-    CompleteRateSchedule(*job.mutable_training());
+    CompleteSequenceModel(job);
   }
 
   absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,

@@ -3,6 +3,7 @@
 namespace longreach::experiments {
 
 void LeaveOutForOlderWorkers(v1::JobSpec& job) {
+  if (job.model().length_scaling() == "none") job.mutable_model()->clear_length_scaling();
   if (job.model().norm() == "post") job.mutable_model()->clear_norm();
   // Such a worker knows the field of a warm-up, and has one for LLaMA decoders alone: by the schedule it finds out that others have it now.
   const v1::Training& training = job.training();

@@ -9,6 +9,22 @@
 namespace longreach::experiments {
 namespace {
 
+void CheckLengthScaling(const v1::Axes& axes, const Settings& settings, Checks& checks) {
+  const v1::Model& model = settings.model;
+  CheckWord("model.length_scaling", model.length_scaling(), {"log", "log_beyond", "none"}, checks);
+  checks.Range("model.length_scaling_from", model.length_scaling_from(), 0, kMaxSize);
+  if (model.length_scaling_from() == 1) checks.Refuse("model.length_scaling_from: 1 has the logarithm 0\n  set at least 2");
+  if (model.length_scaling() == "none") return;
+  for (const std::string& encoding : axes.encoding()) {
+    if (encoding != "relative" && encoding != "relative:randomized") continue;
+    checks.Refuse(fmt::format("model.length_scaling: '{}' multiplies products of queries and keys, and {} has terms beside them\n  leave one of the two out",
+                              model.length_scaling(), encoding));
+  }
+  if (model.length_scaling_from() == 0 && settings.training.steps() == 0) {
+    checks.Refuse("model.length_scaling_from: is not given, and there is no training to take it from\n  set the longest tape that the weights were trained on");
+  }
+}
+
 // Blocks have as many norms either way; with "pre" there is one more behind the last.
 double FinalNormParameters(const v1::Model& model) { return model.norm() == "pre" ? 2.0 * model.embedding_dim() : 0; }
 
@@ -22,6 +38,8 @@ v1::JobSpec SequenceModelDefaults() {
   model.set_mlp_dim(256);
   model.set_causal(false);
   model.set_norm("post");
+  model.set_length_scaling("none");
+  model.set_length_scaling_from(0);
   v1::Training& training = *job.mutable_training();
   training.set_steps(2'000'000);
   training.set_batch_size(128);
@@ -31,10 +49,16 @@ v1::JobSpec SequenceModelDefaults() {
   return job;
 }
 
-void CheckSequenceModel(const v1::Training& given, const Settings& settings, Checks& checks) {
-  CheckRateSchedule(given, settings.training, checks);
+void CheckSequenceModel(const v1::SweepSpec& sweep, const Settings& settings, Checks& checks) {
+  CheckRateSchedule(sweep.training(), settings.training, checks);
+  CheckLengthScaling(sweep.axes(), settings, checks);
   const std::string& norm = settings.model.norm();
   if (norm != "post" && norm != "pre") checks.Refuse(fmt::format("model.norm: '{}' is neither 'post' nor 'pre'", norm));
+}
+
+void CompleteSequenceModel(v1::JobSpec& job) {
+  CompleteRateSchedule(*job.mutable_training());
+  if (job.model().length_scaling() == "none") job.mutable_model()->clear_length_scaling_from();
 }
 
 void CheckSides(const Settings& settings, Checks& checks) {

@@ -12,8 +12,10 @@ namespace longreach::experiments {
 // The defaults of both, but for lengths and evaluation.examples, which are a kind's own.
 v1::JobSpec SequenceModelDefaults();
 
-// model.norm and the learning rate's way. `given` is what the sweep says.
-void CheckSequenceModel(const v1::Training& given, const Settings& settings, Checks& checks);
+// model.norm, model.length_scaling and the learning rate's way. `settings` are the sweep's with defaults filled in.
+void CheckSequenceModel(const v1::SweepSpec& sweep, const Settings& settings, Checks& checks);
+// Behind CompleteSettings(): takes away what says nothing.
+void CompleteSequenceModel(v1::JobSpec& job);
 // Refuses what tells the sides of a query apart, where a decoder sees but one of them.
 void CheckSides(const Settings& settings, Checks& checks);
 // Behind CheckWeightsInput(): that both jobs' models are of one make. Both are complete.

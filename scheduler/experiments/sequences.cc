@@ -8,7 +8,6 @@
 
 #include "proto/catalog/limits.h"
 #include "scheduler/experiments/data_kind.h"
-#include "scheduler/experiments/rate_schedule.h"
 #include "scheduler/experiments/sequence_model.h"
 
 namespace longreach::experiments {
@@ -51,13 +50,13 @@ class SequencesKind final : public DataKind {
   absl::Status Validate(const v1::SweepSpec& sweep, std::string_view prefix) const override {
     RETURN_IF_ERROR(DataKind::Validate(sweep, prefix));
     Checks checks(prefix);
-    CheckSequenceModel(sweep.training(), WholeSettings(sweep, Defaults()), checks);
+    CheckSequenceModel(sweep, WholeSettings(sweep, Defaults()), checks);
     return checks.status();
   }
 
   void Complete(v1::JobSpec& job) const override {
     DataKind::Complete(job);
-    CompleteRateSchedule(*job.mutable_training());
+    CompleteSequenceModel(job);
   }
 
   // Whether the symbols are the same is looked at where the data is.

@@ -50,6 +50,12 @@ absl::StatusOr<PackSettings::Model> ModelOf(const v1::Model& from) {
     using Norm = PackSettings::Model::Norm;
     RETURN_IF_ERROR(TakeWord<Norm>("model.norm", from.norm(), {{"post", Norm::kPost}, {"pre", Norm::kPre}}, to.norm));
   }
+  if (from.has_length_scaling()) {
+    using Scaling = PackSettings::Model::LengthScaling;
+    RETURN_IF_ERROR(TakeWord<Scaling>("model.length_scaling", from.length_scaling(),
+                                      {{"log", Scaling::kLog}, {"log_beyond", Scaling::kLogBeyond}, {"none", Scaling::kNone}}, to.length_scaling));
+  }
+  LONGREACH_TAKE(to, from, length_scaling_from);
   LONGREACH_TAKE(to, from, t5_buckets);
   LONGREACH_TAKE(to, from, t5_max_distance);
   LONGREACH_TAKE(to, from, fire_width);

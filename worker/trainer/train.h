@@ -59,6 +59,8 @@ struct PackSettings {
     double attention_scale_growth = 0;
     // Name of the data set that holds a published model; sizes of 0, and a rope_theta of 0, are then those of its config.json.
     std::string folder = {};
+    enum class LengthScaling { kNone, kLog, kLogBeyond } length_scaling = LengthScaling::kNone;
+    int length_scaling_from = 0;  // 0: the longest tape of the training.
     // Known once the data sets have been looked at, which Train() does: of a folder, what its config.json says and which tokenizer it has; of tokens, how many
     // there are.
     std::shared_ptr<const LlamaConfig> config = nullptr;

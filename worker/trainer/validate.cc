@@ -96,6 +96,23 @@ absl::Status ValidateModel(const PackSettings& settings, const catalog::Encoding
   return absl::OkStatus();
 }
 
+absl::Status ValidateLengthScaling(const PackSettings& settings, const ExperimentKind& kind) {
+  const PackSettings::Model& model = settings.model;
+  RETURN_IF_ERROR(InRange("model.length_scaling_from", model.length_scaling_from, 0, kMaxRows));
+  if (model.length_scaling_from == 1) return Refuse("model.length_scaling_from", 1, "has the logarithm 0");
+  if (model.length_scaling == PackSettings::Model::LengthScaling::kNone) return absl::OkStatus();
+  if (!kind.of_sequences) {
+    return Refuse("model.length_scaling", "a logarithm", Text("is only for experiments 'algorithmic' and 'sequences', not for '", settings.experiment, "'"));
+  }
+  if (settings.encoding == "relative") {
+    return Refuse("encoding", "'relative'", "has terms beside the products of queries and keys that model.length_scaling would leave as they are");
+  }
+  if (model.length_scaling_from == 0 && settings.training.lengths.empty()) {
+    return Refuse("model.length_scaling_from", 0, "is no training length, and there is no training to take it from");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateRopeScaling(const PackSettings& settings) {
   const PackSettings::Positions& positions = settings.positions;
   const std::string& scaling = positions.rope_scaling;
@@ -245,6 +262,7 @@ absl::Status Validate(const PackSettings& settings) {
   if (settings.model.norm == PackSettings::Model::Norm::kPre && !kind->of_sequences) {
     return Refuse("model.norm", "'pre'", Text("is only for experiments 'algorithmic' and 'sequences', not for '", settings.experiment, "'"));
   }
+  RETURN_IF_ERROR(ValidateLengthScaling(settings, *kind));
   if (kind->needs_data == settings.data.empty()) {
     return Refuse("data", "'" + settings.data + "'",
                   Text("does not go with experiment '", kind->name, "'",

@@ -232,6 +232,42 @@ TEST(AlgorithmicTest, PreNormBlocksAreAnotherJobAndPostNormOnesTheOneItWas) {
   EXPECT_EQ(Refusal(sweep), "model.norm: 'Pre' is neither 'post' nor 'pre'");
 }
 
+TEST(AlgorithmicTest, AttentionByTheNumberOfKeysIsAnotherJobAndNoneTheOneItWas) {
+  v1::SweepSpec sweep = WithEncoding("none");
+  const JobId usual = Expansion::Of(sweep)->At(0).id;
+  sweep.mutable_model()->set_length_scaling("none");
+  sweep.mutable_model()->set_length_scaling_from(40);
+  EXPECT_EQ(Expansion::Of(sweep)->At(0).id, usual);
+  sweep.mutable_model()->set_length_scaling("log");
+  const JobId log = Expansion::Of(sweep)->At(0).id;
+  EXPECT_NE(log, usual);
+  sweep.mutable_model()->set_length_scaling("log_beyond");
+  EXPECT_NE(Expansion::Of(sweep)->At(0).id, log);
+
+  sweep.mutable_model()->set_length_scaling("logn");
+  EXPECT_EQ(Refusal(sweep), "model.length_scaling: unknown word 'logn'\n  did you mean 'log'? known: log, log_beyond, none");
+  sweep.mutable_model()->set_length_scaling("log");
+  sweep.mutable_model()->set_length_scaling_from(1);
+  EXPECT_EQ(Refusal(sweep), "model.length_scaling_from: 1 has the logarithm 0\n  set at least 2");
+  sweep.mutable_model()->set_length_scaling_from(0);
+  sweep.mutable_axes()->add_encoding("relative:randomized");
+  EXPECT_THAT(Refusal(sweep), HasSubstr("model.length_scaling: 'log' multiplies products of queries and keys, and relative:randomized has terms beside them"));
+}
+
+// Weights fit: it is a way to test them, too.
+TEST(AlgorithmicTest, AttentionByTheNumberOfKeysOfATestAloneSaysFromWhere) {
+  v1::SweepSpec sweep = WithEncoding("none");
+  sweep.mutable_model()->set_length_scaling("log_beyond");
+  sweep.mutable_training()->set_steps(0);
+  v1::Input* input = sweep.add_inputs();
+  input->set_name("weights");
+  input->set_artifact("weights");
+  input->mutable_from()->mutable_model();
+  EXPECT_THAT(Refusal(sweep), HasSubstr("model.length_scaling_from: is not given, and there is no training to take it from"));
+  sweep.mutable_model()->set_length_scaling_from(80);
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+}
+
 TEST(AlgorithmicTest, WeightsOfPostNormBlocksDoNotFitIntoPreNormOnes) {
   v1::SweepSpec sweep = AlgorithmicSweep();
   sweep.mutable_model()->set_norm("pre");

@@ -17,7 +17,8 @@ const std::map<std::string, std::string> kReleasedDefaults = {
       {"algorithmic",
        "evaluation.dropout=false\nevaluation.examples=500\nevaluation.lengths=41..500\nevaluation.seed=0\nmodel.break_symmetry=false\n"
        "model.causal=false\nmodel.dropout=0.1\nmodel.embedding_dim=64\nmodel.fire_shared=false\nmodel.fire_threshold=16\nmodel.fire_width=32\n"
-       "model.heads=8\nmodel.kerple_shared=false\nmodel.layers=5\nmodel.learned_rows=2048\nmodel.mlp_dim=256\nmodel.norm=post\n"
+       "model.heads=8\nmodel.kerple_shared=false\nmodel.layers=5\nmodel.learned_rows=2048\nmodel.length_scaling=none\nmodel.length_scaling_from=0\n"
+       "model.mlp_dim=256\nmodel.norm=post\n"
        "model.rope_theta=10000\nmodel.sandwich_dim=128\nmodel.t5_buckets=32\nmodel.t5_max_distance=128\npositions.max_position=2048\npositions.original_length=0\n"
        "positions.randomized_by=distance\n"
        "positions.relative_as_released=false\npositions.rope_factor=1\npositions.rope_scaling=none\npositions.rope_scaling_at=tests\n"
@@ -28,7 +29,7 @@ const std::map<std::string, std::string> kReleasedDefaults = {
        "evaluation.dropout=false\nevaluation.examples=0\nevaluation.lengths=506,2025\nevaluation.seed=0\nmodel.break_symmetry=false\n"
        "model.classes=1000\nmodel.count_delimiters=true\nmodel.decoder_layers=8\nmodel.dropout=0.1\nmodel.embedding_dim=256\n"
        "model.fire_shared=false\nmodel.fire_threshold=128\nmodel.fire_width=32\nmodel.heads=8\nmodel.kerple_shared=false\nmodel.layers=8\n"
-       "model.learned_rows=2048\nmodel.mlp_dim=1024\nmodel.pixel_embedding=lookup\nmodel.row_delimiter=true\nmodel.rope_theta=10000\nmodel.sandwich_dim=128\n"
+       "model.learned_rows=2048\nmodel.mlp_dim=1024\nmodel.pixel_embedding=lookup\nmodel.rope_theta=10000\nmodel.row_delimiter=true\nmodel.sandwich_dim=128\n"
        "model.t5_buckets=32\nmodel.t5_max_distance=128\npositions.max_position=2048\npositions.original_length=0\n"
        "positions.randomized_by=distance\n"
        "positions.relative_as_released=false\npositions.rope_factor=1\npositions.rope_scaling=none\npositions.rope_scaling_at=tests\n"
@@ -60,7 +61,8 @@ const std::map<std::string, std::string> kReleasedDefaults = {
       {"sequences",
        "evaluation.dropout=false\nevaluation.examples=0\nevaluation.seed=0\nmodel.break_symmetry=false\n"
        "model.causal=false\nmodel.dropout=0.1\nmodel.embedding_dim=64\nmodel.fire_shared=false\nmodel.fire_threshold=16\nmodel.fire_width=32\n"
-       "model.heads=8\nmodel.kerple_shared=false\nmodel.layers=5\nmodel.learned_rows=2048\nmodel.mlp_dim=256\nmodel.norm=post\n"
+       "model.heads=8\nmodel.kerple_shared=false\nmodel.layers=5\nmodel.learned_rows=2048\nmodel.length_scaling=none\nmodel.length_scaling_from=0\n"
+       "model.mlp_dim=256\nmodel.norm=post\n"
        "model.rope_theta=10000\nmodel.sandwich_dim=128\nmodel.t5_buckets=32\nmodel.t5_max_distance=128\npositions.max_position=2048\npositions.original_length=0\n"
        "positions.randomized_by=distance\n"
        "positions.relative_as_released=false\npositions.rope_factor=1\npositions.rope_scaling=none\npositions.rope_scaling_at=tests\n"

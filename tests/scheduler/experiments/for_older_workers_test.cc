@@ -32,6 +32,7 @@ v1::SweepSpec EncoderSweep() {
 TEST(ForOlderWorkersTest, WhatWasDoneBeforeIsSaidAsBefore) {
   const v1::JobSpec encoder = SentOf(EncoderSweep(), [](v1::SweepSpec&) {});
   EXPECT_FALSE(encoder.model().has_norm());
+  EXPECT_FALSE(encoder.model().has_length_scaling());
   EXPECT_FALSE(encoder.training().has_schedule());
   EXPECT_TRUE(encoder.model().has_causal()) << "nothing else is left out";
   EXPECT_EQ(encoder.training().steps(), 2'000'000);
@@ -46,6 +47,7 @@ TEST(ForOlderWorkersTest, WhatWasDoneBeforeIsSaidAsBefore) {
 TEST(ForOlderWorkersTest, WhatTheyCannotDoIsSaidToThem) {
   const auto of_encoder = [](const ChangeSweep& change) { return SentOf(EncoderSweep(), change); };
   EXPECT_EQ(of_encoder([](v1::SweepSpec& s) { s.mutable_model()->set_norm("pre"); }).model().norm(), "pre");
+  EXPECT_EQ(of_encoder([](v1::SweepSpec& s) { s.mutable_model()->set_length_scaling("log"); }).model().length_scaling(), "log");
   EXPECT_EQ(of_encoder([](v1::SweepSpec& s) { s.mutable_training()->set_warmup_steps(10); }).training().schedule(), "constant");
   for (const char* schedule : {"cosine", "linear"}) {
     EXPECT_EQ(of_encoder([&](v1::SweepSpec& s) { s.mutable_training()->set_schedule(schedule); }).training().schedule(), schedule);

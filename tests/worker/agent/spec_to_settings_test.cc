@@ -37,7 +37,8 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
             sandwich_dim: 24 learned_rows: 99 causal: true norm: "pre" t5_buckets: 12 t5_max_distance: 55
             fire_width: 20 fire_threshold: 33 fire_shared: true decoder_layers: 3 classes: 7 row_delimiter: false count_delimiters: false
             pixel_embedding: "linear" kv_heads: 2 rope_theta: 500 attention_scale: 1.5 folder: "tinyllama"
-            attention_scale_from: 2048 attention_scale_growth: 0.3 }
+            attention_scale_from: 2048 attention_scale_growth: 0.3
+            length_scaling: "log_beyond" length_scaling_from: 40 }
     positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero"
                 rope_scaling: "yarn" rope_factor: 4 original_length: 128 rope_scaling_at: "always" }
     training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13
@@ -81,6 +82,8 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->model.attention_scale, 1.5);
   EXPECT_EQ(settings->model.attention_scale_from, 2048);
   EXPECT_EQ(settings->model.attention_scale_growth, 0.3);
+  EXPECT_EQ(settings->model.length_scaling, trainer::PackSettings::Model::LengthScaling::kLogBeyond);
+  EXPECT_EQ(settings->model.length_scaling_from, 40);
   EXPECT_EQ(settings->model.folder, "tinyllama");
   EXPECT_EQ(settings->positions.max_position, 77);
   EXPECT_EQ(settings->positions.randomized_by, trainer::PackSettings::Positions::RandomizedBy::kPosition);
@@ -138,7 +141,7 @@ TEST(SpecToSettingsTest, SizesThatAreNotGivenAreAFolders) {
 // A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
 // fields, so that whoever adds one comes by.
 TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
-  EXPECT_EQ(v1::Model::descriptor()->field_count(), 27);
+  EXPECT_EQ(v1::Model::descriptor()->field_count(), 29);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 9);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 14);
   EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 20);

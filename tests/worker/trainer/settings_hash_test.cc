@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -116,6 +117,20 @@ TEST(SettingsHashTest, NamesWhatIsForFireWhereItIsNotTheUsual) {
   EXPECT_EQ(SettingsHash(settings), "2ef7812cad35513ee2a29630e047dbac9d8d807292d122e3c6f5b50e72294cef");
 }
 
+TEST(SettingsHashTest, NamesWhatScalesAttentionByTheNumberOfKeysWhereItDoes) {
+  using Scaling = PackSettings::Model::LengthScaling;
+  PackSettings settings;
+  const std::string before = SettingsHash(settings);
+  settings.model.length_scaling_from = 40;
+  EXPECT_EQ(SettingsHash(settings), before);
+  settings.model.length_scaling = Scaling::kLog;
+  const std::string log = SettingsHash(settings);
+  settings.model.length_scaling = Scaling::kLogBeyond;
+  const std::string beyond = SettingsHash(settings);
+  settings.model.length_scaling_from = 80;
+  EXPECT_EQ((std::set<std::string>{before, log, beyond, SettingsHash(settings)}).size(), 4u);
+}
+
 // Encoders had no such setting before: what is not scaled has the hash that it had.
 TEST(SettingsHashTest, NamesWhatScalesAnEncodersRotations) {
   PackSettings settings;
@@ -164,6 +179,7 @@ TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
       {"learned_rows", [](S& s) { ++s.model.learned_rows; }},
       {"causal", [](S& s) { s.model.causal = true; }},
       {"norm", [](S& s) { s.model.norm = S::Model::Norm::kPre; }},
+      {"length_scaling", [](S& s) { s.model.length_scaling = S::Model::LengthScaling::kLog; }},
       {"t5_buckets", [](S& s) { ++s.model.t5_buckets; }},
       {"t5_max_distance", [](S& s) { ++s.model.t5_max_distance; }},
       {"fire_width", [](S& s) { ++s.model.fire_width; }},

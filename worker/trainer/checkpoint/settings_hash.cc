@@ -30,6 +30,7 @@ struct Lines {
   std::string causal;
   std::string schedule;
   std::string norm;
+  std::string length_scaling;
   std::string curve;
   std::string rope_theta;    // This and the next of all but LLaMA decoders.
   std::string rope_scaling;
@@ -72,7 +73,8 @@ std::string_view Word(PackSettings::Evaluation::PerplexityProtocol protocol) {
 void Add(const PackSettings::Model& model, Lines& lines) {
   const auto& [layers, embedding_dim, heads, mlp_dim, dropout, kerple_shared, break_symmetry, sandwich_dim, learned_rows, causal, norm,
                t5_buckets, t5_max_distance, fire_width, fire_threshold, fire_shared, decoder_layers, classes, row_delimiter, count_delimiters,
-               pixel_embedding, kv_heads, rope_theta, attention_scale, attention_scale_from, attention_scale_growth, folder, config, tokenizer_sha256, vocabulary,
+               pixel_embedding, kv_heads, rope_theta, attention_scale, attention_scale_from, attention_scale_growth, folder, length_scaling,
+               length_scaling_from, config, tokenizer_sha256, vocabulary,
                pairs] = model;
   // These four are known only once the data sets have been looked at, which have identities of their own.
   static_cast<void>(config);
@@ -83,6 +85,9 @@ void Add(const PackSettings::Model& model, Lines& lines) {
                      kerple_shared, "break_symmetry", break_symmetry, "sandwich_dim", sandwich_dim, "learned_rows", learned_rows);
   if (causal) lines.causal += Named("causal", causal);
   if (norm != PackSettings::Model::Norm::kPost) lines.norm += Named("norm", norm);
+  if (length_scaling != PackSettings::Model::LengthScaling::kNone) {
+    lines.length_scaling += Named("length_scaling", length_scaling, "length_scaling_from", length_scaling_from);
+  }
   // Nothing but the encoding t5 looks at these.
   if (t5_buckets != 32 || t5_max_distance != 128) lines.t5 += Named("t5_buckets", t5_buckets, "t5_max_distance", t5_max_distance);
   // And at these nothing but fire.
@@ -180,7 +185,7 @@ std::string SettingsHash(const PackSettings& settings) {
   }
   return Sha256Of(lines.all + lines.data + lines.llama + lines.attention + lines.scale_by_position + lines.passkey + lines.longbench +
                   lines.protocol + lines.mixture + lines.t5 + lines.fire + lines.causal + lines.schedule + lines.norm + lines.curve + lines.rope_theta + lines.rope_scaling +
-                  lines.rope_scaling_at);
+                  lines.rope_scaling_at + lines.length_scaling);
 }
 
 }  // namespace longreach::trainer

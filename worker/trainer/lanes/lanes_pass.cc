@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "worker/trainer/length_scaling.h"
 #include "worker/trainer/random/sampling.h"
 
 namespace longreach::trainer {
@@ -62,6 +63,13 @@ void LanesPass::MakePositions() {
     }
   }
   if (!rotation_.empty()) pass_.rotation = rotation_.data();
+
+  if (const LengthScaling scaling(settings_); !scaling.IsNone()) {
+    const Tensor keys = settings_.model.causal ? at::arange(1, tape + 1, at::kDouble) : at::full({tape}, static_cast<double>(tape), at::kDouble);
+    const Tensor factors = scaling.Of(keys).to(at::kFloat);
+    query_factor_.assign(factors.const_data_ptr<float>(), factors.const_data_ptr<float>() + tape);
+    pass_.query_factor = query_factor_.data();
+  }
 
   if (positions.embedding.defined()) {
     const int64_t dim = settings_.model.embedding_dim;

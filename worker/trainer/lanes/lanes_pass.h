@@ -88,6 +88,7 @@ class LanesPass {
   std::vector<int32_t> tokens_;
   std::vector<int32_t> targets_;
   std::vector<float> rotation_;
+  std::vector<float> query_factor_;
   std::vector<int32_t> centers_;
   std::vector<int32_t> positions_;
   std::vector<int64_t> addition_row_;

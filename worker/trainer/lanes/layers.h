@@ -225,7 +225,7 @@ struct SumRows {
 };
 
 // Keeps kRows rows, from n on, of a block's queries, keys and values. Rotated, if the pass says so: rows come a whole pair at a
-// time. `content_bias` [D] is added to the queries, if it is there.
+// time. `content_bias` [D] is added to the queries, if it is there, or they are multiplied by the pass's factors.
 template <int TB>
 LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const float* content_bias, int layer, const Work& work, int t, int n,
                                     Lanes (&sum)[kRows][TB]) {
@@ -243,6 +243,11 @@ LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const floa
   if (content_bias != nullptr && n < m.dim) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
       LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[r][i] = sum[r][i] + Splat(content_bias[n + r]);
+    }
+  }
+  if (pass.query_factor != nullptr && n < m.dim) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
+      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[r][i] = sum[r][i] * Splat(pass.query_factor[t + i]);
     }
   }
   LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
@@ -281,6 +286,14 @@ inline void Unrotate(const Model& m, const Pass& pass, int layer, int first_quer
       Store(even + t * kLanes, x * c + y * s);
       Store(odd + t * kLanes, y * c - x * s);
     }
+  }
+}
+
+// The gradient of queries that were multiplied by the pass's factors becomes that of those before it.
+inline void UnscaleQueries(const Model& m, const Pass& pass, int first_query, float* dqkv, int64_t ld) {
+  for (int n = 0; n < m.dim; ++n) {
+    float* const row = dqkv + n * ld;
+    for (int t = first_query; t < pass.tape; ++t) Store(row + t * kLanes, Load(row + t * kLanes) * Splat(pass.query_factor[t]));
   }
 }
 

@@ -19,7 +19,10 @@ Tensor Tail(const Tensor& rows, const Feed& feed, int64_t outputs) {
 }  // namespace
 
 Encoder::Encoder(const PackSettings& settings, int input_vocabulary, int output_vocabulary, WithoutHead)
-    : Model(settings, input_vocabulary, output_vocabulary), causal_(IsCausal(settings)), pre_norm_(settings.model.norm == PackSettings::Model::Norm::kPre) {
+    : Model(settings, input_vocabulary, output_vocabulary),
+      causal_(IsCausal(settings)),
+      pre_norm_(settings.model.norm == PackSettings::Model::Norm::kPre),
+      length_scaling_(settings) {
   AddBlocks(settings);
 }
 
@@ -48,6 +51,18 @@ void Encoder::AddBlocks(const PackSettings& settings) {
   if (pre_norm_) final_norm_ = AddNorm(layout_, "final_ln", dim_);
 }
 
+Tensor Encoder::ScaledByLength(const Tensor& queries, const AttentionShape& shape) const {
+  if (length_scaling_.IsNone()) return queries;
+  if (!causal_) return queries * length_scaling_.Of(shape.tape);
+  // Made where they are used: nothing is copied from the host in work that is recorded once and done again.
+  const Tensor keys_Q1 = at::arange(shape.tape - shape.queries + 1, shape.tape + 1, at::TensorOptions(at::kDouble).device(queries.device())).unsqueeze(1);
+  const Tensor factors_Q1 = length_scaling_.Of(keys_Q1).to(at::kFloat);
+  std::vector<int64_t> by_sequence = queries.sizes().vec();
+  by_sequence.insert(by_sequence.end() - 1, shape.queries);
+  by_sequence[by_sequence.size() - 3] = shape.batch;
+  return (queries.view(by_sequence) * factors_Q1).view(queries.sizes());
+}
+
 Tensor Encoder::Hidden(const ParameterSet& parameters, const Feed& feed, int64_t outputs) const {
   const auto at_index = [&](int index) -> const Tensor& { return parameters[static_cast<size_t>(index)]; };
   Tensor h = Embed(parameters, feed.tokens, embed_);
@@ -70,13 +85,16 @@ Tensor Encoder::Hidden(const ParameterSet& parameters, const Feed& feed, int64_t
                          .queries = feed.tape,
                          .causal = causal_};
     Tensor q, kv, input = pre_norm_ ? Norm(parameters, layer.norm1, h) : h;
-    if (i + 1 == layers_ && outputs < feed.tape) {
-      // After the last attention only the outputs are read: nothing else is computed.
+    const bool only_outputs = i + 1 == layers_ && outputs < feed.tape;
+    if (only_outputs || !length_scaling_.IsNone()) {
       kv = Linear(input, at::cat({at_index(layer.k), at_index(layer.v)}, -1));
-      h = Tail(h, feed, outputs);
-      input = pre_norm_ ? Tail(input, feed, outputs) : h;
-      q = Linear(input, at_index(layer.q));
-      shape.queries = outputs;
+      if (only_outputs) {
+        // After the last attention only the outputs are read: nothing else is computed.
+        h = Tail(h, feed, outputs);
+        input = pre_norm_ ? Tail(input, feed, outputs) : h;
+        shape.queries = outputs;
+      }
+      q = ScaledByLength(Linear(input, at_index(layer.q)), shape);
     } else {
       kv = Linear(input, at::cat({at_index(layer.q), at_index(layer.k), at_index(layer.v)}, -1));
     }

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "worker/trainer/length_scaling.h"
 #include "worker/trainer/model/blocks.h"
 
 namespace longreach::trainer {
@@ -45,9 +46,12 @@ class Encoder : public Model {
   };
 
   void AddBlocks(const PackSettings& settings);
+  // Queries [.., B queries, D] by how many keys each sees.
+  Tensor ScaledByLength(const Tensor& queries, const AttentionShape& shape) const;
 
   bool causal_;
   bool pre_norm_;
+  LengthScaling length_scaling_;
   int embed_ = -1;
   int out_w_ = -1;
   int out_b_ = -1;

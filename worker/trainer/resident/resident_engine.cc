@@ -299,6 +299,7 @@ std::string WhyNotResident(const PackSettings& settings) {
   if (settings.experiment != "algorithmic") return Text("experiment ", settings.experiment);
   if (model.causal) return "model.causal true";
   if (model.norm == PackSettings::Model::Norm::kPre) return "model.norm pre";
+  if (model.length_scaling != PackSettings::Model::LengthScaling::kNone) return "model.length_scaling";
   const catalog::Task& task = *catalog::FindTask(settings.task);
   const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary);
   const Encoding& encoding = encoder.encoding();
