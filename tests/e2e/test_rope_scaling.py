@@ -1,52 +1,69 @@
-"""Extensions of rotary positions (positions.rope_scaling) of encoders: one training, tested as it is and with each of them."""
-from harness import check_ledger, needs_worker, query, run_cli
+"""Extensions of rotary positions (positions.rope_scaling), as docs/howto/extend-rope.md has them: its sweep and commands as they stand, at a token budget."""
+import re
+import shlex
 
-SWEEP = """
-name: extended
-experiment: algorithmic
-axes: {task: reverse_string, encoding: rope, learning_rate: 1.0e-3, seed: 0..1}
-model: {layers: 2, embedding_dim: 32, heads: 4, mlp_dim: 64}
-training: {steps: 20, batch_size: 8, lengths: 1..4}
-evaluation: {lengths: [4, 8, 12], examples: 16}
-systems:
-  - name: rope
-  - name: linear
-    with: {positions: {rope_scaling: linear, rope_factor: 3}, training: {steps: 0}, inputs: [{name: weights, artifact: weights}]}
-"""
+from harness import BIN, ROOT, check_ledger, needs_worker, query, run, run_cli
+
+PAGE = (ROOT / "docs/howto/extend-rope.md").read_text()
+SWEEP = re.search(r"^```yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)[1]
+ALONE = SWEEP[:SWEEP.index("systems:")]
+COMMANDS = re.search(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)[1].splitlines()
+SMALL = ["--set", "training.steps=10", "--set", "training.batch_size=8", "--set", "evaluation.examples=16", "--set", "seed=0..1", "--threads", "1"]
 
 
 def losses(store, setting):
     """Of jobs whose specification has this line, by seed and length."""
     return query(store, "SELECT j.seed, m.length, m.value FROM jobs AS j JOIN measurements AS m ON m.job = j.num WHERE m.metric = 'loss' AND "
-                        "j.spec LIKE '%' || ? || '%' ORDER BY 1, 2", setting)
+                        "j.spec LIKE '%' || ? || char(10) || '%' ORDER BY 1, 2", setting)
 
 
 @needs_worker
 def test_one_training_is_tested_with_each_of_them(home):
-    store = home.path / "s.db"
-    ran = run_cli(home, "run", "/dev/stdin", "--store", store, stdin=SWEEP)
-    assert ran.code == 0, ran
+    (home.path / "extended.yaml").write_text(SWEEP)
+    store = home.path / "extended.db"
+    said = []
+    for line in COMMANDS:
+        words = shlex.split(line)
+        done = run(home, BIN / words[0], *words[1:], *(SMALL if words[1] == "run" else []))
+        assert done.code == 0, done
+        said.append(done.out)
     check_ledger(home, str(store))
-    # The plain system's jobs are those behind the inputs of the other.
-    assert query(store, "SELECT count(*) FROM jobs") == [(4,)]
-    linear = losses(store, "positions.rope_scaling=linear")
-    assert len(linear) == 8, linear
+    assert "dynamic" in said[0] and "length 60" in said[0], said
+    assert "they differ in system" in said[1] and "positions.rope_scaling" in said[1], said
+    # The plain system's jobs are those behind the inputs of the others.
+    assert query(store, "SELECT count(*) FROM jobs") == [(10,)]
+    assert query(store, "SELECT count(*) FROM jobs WHERE spec LIKE '%training.steps=10' || char(10) || '%'") == [(2,)]
+    words = ("linear", "ntk", "dynamic", "yarn")
+    by_weights = {word: losses(store, f"positions.rope_scaling={word}") for word in words}
+    assert all(len(of) == 12 for of in by_weights.values()) and len(set(map(str, by_weights.values()))) == 4, by_weights
 
-    # The same from one job for each, which trains as if there were no scaling.
-    alone = run_cli(home, "run", "/dev/stdin", "--store", store, "--set", "name=alone",
-                    "--set", "positions.rope_scaling=none,linear", "--set", "positions.rope_factor=3", stdin=SWEEP[:SWEEP.index("systems:")])
+    # The same from one job for each, which trains as if there were no scaling and knows the length of its own training.
+    grid = ["--set", f"positions.rope_scaling=none,{','.join(words)}", "--set", "positions.rope_factor=3"]
+    alone = run_cli(home, "run", "/dev/stdin", "--store", store, "--set", "name=alone", *grid, *SMALL, stdin=ALONE)
     assert alone.code == 0, alone
-    assert query(store, "SELECT count(*) FROM jobs") == [(6,)], "without scaling it is the job that was there"
-    both = losses(store, "positions.rope_scaling=linear")
-    assert sorted(both) == sorted(linear * 2), both
+    assert query(store, "SELECT count(*) FROM jobs") == [(18,)], "without scaling it is the job that was there"
+    for word in words:
+        assert sorted(losses(store, f"positions.rope_scaling={word}")) == sorted(by_weights[word] * 2), word
     table = run_cli(home, "results", "alone", "--store", store, "--rows", "positions.rope_scaling", "--columns", "length", "--metric", "loss",
                     "--aggregate", "mean", "-o", "json").json()
-    assert [row["key"] for row in table["rows"]] == ["linear", "none"], table
+    assert sorted(row["key"] for row in table["rows"]) == sorted(("none", *words)), table
     # In training, too, it is another model.
     always = run_cli(home, "run", "/dev/stdin", "--store", store, "--set", "name=always", "--set", "positions.rope_scaling=linear",
-                     "--set", "positions.rope_factor=3", "--set", "positions.rope_scaling_at=always", stdin=SWEEP[:SWEEP.index("systems:")])
+                     "--set", "positions.rope_factor=3", "--set", "positions.rope_scaling_at=always", *SMALL, stdin=ALONE)
     assert always.code == 0, always
-    assert not set(losses(store, "positions.rope_scaling_at=always")) & set(linear)
+    of_always = losses(store, "positions.rope_scaling_at=always")
+    assert len(of_always) == 12 and not set(of_always) & set(by_weights["linear"]), of_always
+
+
+@needs_worker
+def test_another_base_is_another_model(home):
+    store = home.path / "s.db"
+    ran = run_cli(home, "run", "/dev/stdin", "--store", store, "--set", "model.rope_theta=100,10000", "--set", 'encoding=rope,rope:randomized', *SMALL, stdin=ALONE)
+    assert ran.code == 0, ran
+    assert query(store, "SELECT count(*), sum(state = 'succeeded') FROM jobs") == [(8, 8)]
+    differs = query(store, "SELECT count(DISTINCT m.value) FROM jobs AS j JOIN measurements AS m ON m.job = j.num WHERE m.metric = 'loss' AND m.length = 0 "
+                           "GROUP BY j.randomized, j.seed")
+    assert differs == [(2,)] * 4, differs
 
 
 def test_what_is_refused(home):
