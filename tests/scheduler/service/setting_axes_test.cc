@@ -86,11 +86,11 @@ TEST_F(SettingAxesTest, OneOfThemAggregatesOverTheOther) {
 
 TEST_F(SettingAxesTest, WhatNobodySaysIsTheDefault) {
   Measure();
-  const v1::Table table = *Table("model.heads", "positions.rope_scaling");
+  const v1::Table table = *Table("model.heads", "training.weight_decay");
   EXPECT_THAT(Keys(table.rows()), ElementsAre("8"));
   EXPECT_EQ(table.rows(0).label(), "heads 8");
   EXPECT_THAT(Keys(table.columns()), ElementsAre(""));
-  EXPECT_EQ(table.columns(0).label(), "rope_scaling not set");
+  EXPECT_EQ(table.columns(0).label(), "weight_decay not set");
 }
 
 TEST_F(SettingAxesTest, ByLengthTheyAreThereToo) {

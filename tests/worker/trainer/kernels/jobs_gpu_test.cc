@@ -81,6 +81,22 @@ TEST_F(AlgorithmicGpuTest, EveryEncodingIsTrainedAndTestedThere) {
   }
 }
 
+TEST_F(AlgorithmicGpuTest, AttentionThatChangesWithLengthIsTrainedAndTestedThere) {
+  for (const bool causal : {false, true}) {
+    for (const char* const encoding : {"none", "rope", "log_kerple"}) {
+      const std::string name = Text(encoding, causal ? "_causal" : "");
+      SCOPED_TRACE(name);
+      PackSettings settings = SmallSettings("reverse_string", encoding, false);
+      settings.training.steps = 4;
+      settings.model.causal = causal;
+      settings.model.length_scaling = PackSettings::Model::LengthScaling::kLog;
+      settings.positions.rope_scaling = "yarn";
+      settings.positions.rope_factor = 2;
+      ExpectTheSameThere(Request(settings, 2, name), name);
+    }
+  }
+}
+
 // By LibTorch, and by what is taken when nobody asks.
 class StoppedGpuTest : public OnGpu<PackTest>, public ::testing::WithParamInterface<std::pair<const char*, const char*>> {};
 

@@ -124,6 +124,16 @@ TEST(ResidentEngineTest, AgreesWithLibtorchOnTheWholeModelAndASharedKerple) {
   for (const Kind& kind : kKinds) ExpectSameGradients(settings, kind);
 }
 
+// Queries and keys turn by other angles and grow, and their gradients with them.
+TEST(ResidentEngineTest, AgreesWithLibtorchWhereRotationsAreScaledInTraining) {
+  PackSettings settings = Settings({"rope"}, "reverse_string");
+  settings.model.rope_theta = 500;
+  settings.positions.rope_scaling = "yarn";
+  settings.positions.rope_factor = 8;
+  settings.positions.rope_scaling_at = PackSettings::Positions::RopeScalingAt::kAlways;
+  for (const Kind& kind : kKinds) ExpectSameGradients(settings, kind);
+}
+
 // What goes back through the layers may be smaller than any number of float16: it is scaled on its way, in each member by a power of its own.
 TEST(ResidentEngineTest, KeepsGradientsThatAreBelowTheNumbersOfFloat16) {
   const PackSettings settings = Settings({"log_kerple"}, "reverse_string");
