@@ -96,14 +96,18 @@ absl::Status ValidateModel(const PackSettings& settings, const catalog::Encoding
   return absl::OkStatus();
 }
 
+// What the encoder of sequences has alone.
+absl::Status IsOfSequences(std::string_view field, std::string_view value, const ExperimentKind& kind) {
+  if (kind.of_sequences) return absl::OkStatus();
+  return Refuse(field, value, Text("is only for experiments 'algorithmic' and 'sequences', not for '", kind.name, "'"));
+}
+
 absl::Status ValidateLengthScaling(const PackSettings& settings, const ExperimentKind& kind) {
   const PackSettings::Model& model = settings.model;
   RETURN_IF_ERROR(InRange("model.length_scaling_from", model.length_scaling_from, 0, kMaxRows));
   if (model.length_scaling_from == 1) return Refuse("model.length_scaling_from", 1, "has the logarithm 0");
   if (model.length_scaling == PackSettings::Model::LengthScaling::kNone) return absl::OkStatus();
-  if (!kind.of_sequences) {
-    return Refuse("model.length_scaling", "a logarithm", Text("is only for experiments 'algorithmic' and 'sequences', not for '", settings.experiment, "'"));
-  }
+  RETURN_IF_ERROR(IsOfSequences("model.length_scaling", "a logarithm", kind));
   if (settings.encoding == "relative") {
     return Refuse("encoding", "'relative'", "has terms beside the products of queries and keys that model.length_scaling would leave as they are");
   }
@@ -123,7 +127,7 @@ absl::Status ValidateRopeScaling(const PackSettings& settings) {
   }
   if (scaling == "none") return absl::OkStatus();
   if (settings.randomized) return Refuse("positions.rope_scaling", "'" + scaling + "'", "is for consecutive positions, and these are drawn");
-  // A LLaMA decoder's lengths are not those that it was trained at before, but for a folder's, which are in its config.json.
+  // LLaMA decoders are scaled in training, too, which goes on from one before: its length is known of a folder's alone, by the config.json.
   const bool known_length = settings.experiment == "llama" ? !settings.model.folder.empty() : !settings.training.lengths.empty();
   if ((scaling == "dynamic" || scaling == "yarn") && positions.original_length < 1 && !known_length) {
     return Refuse("positions.original_length", positions.original_length, Text("is no training length, which '", scaling, "' needs"));
@@ -256,12 +260,8 @@ absl::Status Validate(const PackSettings& settings) {
   const ExperimentKind* kind = FindExperimentKind(settings.experiment);
   if (kind == nullptr) return Unknown("experiment", settings.experiment, Names(ExperimentKinds()));
   RETURN_IF_ERROR(kind->Validate(settings));
-  if (settings.model.causal && !kind->of_sequences) {
-    return Refuse("model.causal", "true", Text("is only for experiments 'algorithmic' and 'sequences', not for '", settings.experiment, "'"));
-  }
-  if (settings.model.norm == PackSettings::Model::Norm::kPre && !kind->of_sequences) {
-    return Refuse("model.norm", "'pre'", Text("is only for experiments 'algorithmic' and 'sequences', not for '", settings.experiment, "'"));
-  }
+  if (settings.model.causal) RETURN_IF_ERROR(IsOfSequences("model.causal", "true", *kind));
+  if (settings.model.norm == PackSettings::Model::Norm::kPre) RETURN_IF_ERROR(IsOfSequences("model.norm", "'pre'", *kind));
   RETURN_IF_ERROR(ValidateLengthScaling(settings, *kind));
   if (kind->needs_data == settings.data.empty()) {
     return Refuse("data", "'" + settings.data + "'",
