@@ -48,6 +48,12 @@ SymbolCounts SymbolsOf(const catalog::Task& task, const v1::Model& model) {
   return {.read = task.TokensRead(model.causal()) + 1, .given = task.output_vocabulary};
 }
 
+int64_t OutputValuesOf(const std::string& task_name, const v1::Evaluation& evaluation) {
+  const catalog::Task* task = catalog::FindTask(task_name);
+  if (task == nullptr) return 0;  // A task that a later version has.
+  return OutputValues(evaluation, [task](int length) { return task->OutputTokens(task->InputTokens(length)); });
+}
+
 class AlgorithmicKind final : public Kind {
  public:
   std::string_view Name() const override { return "algorithmic"; }
@@ -91,6 +97,12 @@ class AlgorithmicKind final : public Kind {
       }
     }
     CheckAttentionFits(settings, tapes, checks);
+    for (const std::string& name : sweep.axes().task()) {
+      const int64_t values = OutputValuesOf(name, settings.evaluation);
+      if (values <= catalog::kMaxValuesOfMetric) continue;
+      checks.Refuse(fmt::format("evaluation.output_lengths: {} has {} values at outputs of these lengths and over them, more than {}\n  choose shorter or fewer lengths",
+                                name, values, catalog::kMaxValuesOfMetric));
+    }
     CheckSomethingToDo(sweep, settings, checks);
     return checks.status();
   }
@@ -115,7 +127,7 @@ class AlgorithmicKind final : public Kind {
   double MeasurementsOf(const v1::JobSpec& job) const override {
     // Accuracy and loss, and of a decoder exact_match, at each length and over all.
     const double values = 1 + job.evaluation().lengths_size() + static_cast<double>(CurveValues(job.training(), job.evaluation()));
-    return (job.model().causal() ? 3.0 : 2.0) * values;
+    return (job.model().causal() ? 3.0 : 2.0) * values + static_cast<double>(OutputValuesOf(job.task(), job.evaluation()));
   }
 
   Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights&) const override {

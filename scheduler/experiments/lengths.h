@@ -12,6 +12,7 @@ inline void PutLengthsInOrder(v1::Training& training, v1::Evaluation& evaluation
   std::ranges::sort(*evaluation.mutable_lengths());
   std::ranges::sort(*evaluation.mutable_attention_lengths());
   std::ranges::sort(*evaluation.mutable_curve_lengths());
+  std::ranges::sort(*evaluation.mutable_output_lengths());
   std::ranges::sort(*evaluation.mutable_passkey_lengths());
 }
 

@@ -2,6 +2,7 @@
 // It is an encoder, or with model.causal a decoder.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "scheduler/experiments/registry.h"
@@ -20,6 +21,18 @@ void CompleteSequenceModel(v1::JobSpec& job);
 void CheckSides(const Settings& settings, Checks& checks);
 // Behind CheckWeightsInput(): that both jobs' models are of one make. Both are complete.
 void CheckSameMake(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job, std::string_view prefix, Checks& checks);
+
+// Values of output_accuracy, at so many outputs of each of evaluation.output_lengths and over these lengths.
+template <typename Outputs>
+int64_t OutputValues(const v1::Evaluation& evaluation, const Outputs& outputs_of) {
+  int64_t values = 0, longest = 0;
+  for (const int length : evaluation.output_lengths()) {
+    const int64_t outputs = outputs_of(length);
+    values += outputs;
+    longest = std::max(longest, outputs);
+  }
+  return values + longest;
+}
 
 // How many symbols a model has.
 struct SymbolCounts {

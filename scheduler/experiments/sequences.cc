@@ -75,6 +75,12 @@ class SequencesKind final : public DataKind {
     return cost;
   }
 
+  // As many outputs as the tapes that costs are estimated by have.
+  double MeasurementsOf(const v1::JobSpec& job) const override {
+    return DataKind::MeasurementsOf(job) +
+           static_cast<double>(OutputValues(job.evaluation(), [](int length) { return (kEstimatedTape - 1) * length; }));
+  }
+
  protected:
   void CheckOwn(const Settings& settings, Checks& checks) const override {
     if (settings.training.steps() > 0) CheckGiven("training", "training", settings.training.lengths(), checks);

@@ -104,8 +104,10 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Checks& checks) {
   CheckLengths("evaluation.lengths", evaluation.lengths(), kMaxTestLengths, checks);
   CheckLengths("evaluation.attention_lengths", evaluation.attention_lengths(), kMaxTestLengths, checks);
   CheckLengths("evaluation.curve_lengths", evaluation.curve_lengths(), kMaxTestLengths, checks);
+  CheckLengths("evaluation.output_lengths", evaluation.output_lengths(), kMaxTestLengths, checks);
   CheckLengths("evaluation.passkey_lengths", evaluation.passkey_lengths(), kMaxTestLengths, checks);
-  for (const auto& [field, some] : {std::pair("evaluation.attention_lengths", &evaluation.attention_lengths()), {"evaluation.curve_lengths", &evaluation.curve_lengths()}}) {
+  for (const auto& [field, some] : {std::pair("evaluation.attention_lengths", &evaluation.attention_lengths()), {"evaluation.curve_lengths", &evaluation.curve_lengths()},
+                                    {"evaluation.output_lengths", &evaluation.output_lengths()}}) {
     for (const int length : *some) {
       if (std::ranges::find(evaluation.lengths(), length) != evaluation.lengths().end()) continue;
       checks.Refuse(fmt::format("{}: {} is not among evaluation.lengths\n  add it there", field, length));

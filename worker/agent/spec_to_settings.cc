@@ -177,6 +177,7 @@ absl::StatusOr<PackSettings::Evaluation> EvaluationOf(const v1::Evaluation& from
   to.attention_lengths.assign(from.attention_lengths().begin(), from.attention_lengths().end());
   LONGREACH_TAKE(to, from, curve_every);
   to.curve_lengths.assign(from.curve_lengths().begin(), from.curve_lengths().end());
+  to.output_lengths.assign(from.output_lengths().begin(), from.output_lengths().end());
   LONGREACH_TAKE(to, from, stride);
   LONGREACH_TAKE(to, from, position_bins);
   to.attention_scales.assign(from.attention_scales().begin(), from.attention_scales().end());

@@ -269,33 +269,37 @@ absl::Status Session::Ask(int questions, int& done, std::vector<double> MemberSt
   return absl::OkStatus();
 }
 
-std::optional<std::vector<Tested>> Session::EvaluateLength(int length) {
+std::vector<TestResult> Session::TestLength(int length, double& windows) {
   const PositionUse use = engine_->model().encoding().Use();
   std::vector<TestResult> results(state_.members.size());
-  double windows = 0;
+  windows = 0;
   const int parts = problem_->TestParts(length);
   for (int part = 0; part < parts; ++part) {
     const Batch batch = problem_->TestBatch(use, length, part);
-    std::vector<TestResult> of_part;
-    try {
-      of_part = engine_->Evaluate(batch, state_, [this] { GoOnTesting(); });
-    } catch (const Stopped&) {
-      return std::nullopt;
-    }
+    const std::vector<TestResult> of_part = engine_->Evaluate(batch, state_, [this] { GoOnTesting(); });
     const double before = windows;
     windows += static_cast<double>(batch.size);
     for (size_t m = 0; m < results.size(); ++m) {
-      results[m].hits += of_part[m].hits;
-      results[m].counted += of_part[m].counted;
-      results[m].exact += of_part[m].exact;
+      results[m].AddCounts(of_part[m]);
       // A mean over the sequences, short ones too; of one part it is that part's own.
       results[m].loss = before == 0 ? of_part[m].loss
                                     : results[m].loss + (of_part[m].loss - results[m].loss) * ((windows - before) / windows);
     }
   }
+  return results;
+}
+
+std::optional<std::vector<Tested>> Session::EvaluateLength(int length) {
+  double windows = 0;
+  std::vector<TestResult> results;
+  try {
+    results = TestLength(length, windows);
+  } catch (const Stopped&) {
+    return std::nullopt;
+  }
   std::vector<Tested> tested;
   for (const TestResult& result : results) {
-    tested.push_back({.accuracy = static_cast<double>(result.hits) / static_cast<double>(std::max<int64_t>(1, result.counted)),
+    tested.push_back({.accuracy = ShareOf(result),
                       .loss = result.loss,
                       .exact_match = static_cast<double>(result.exact) / std::max(1.0, windows)});
   }
@@ -320,6 +324,7 @@ absl::StatusOr<PackResult> Session::Finish() {
   AddCurve(result);
   try {
     RETURN_IF_ERROR(Study(result));
+    ScoreOutputs(result);
     RETURN_IF_ERROR(WriteAttention(result));
   } catch (const Stopped&) {
     return StopHere();
@@ -372,6 +377,22 @@ absl::Status Session::Study(PackResult& result) {
     RETURN_IF_ERROR(WriteSeries("positions", m, PositionSeries(request_.settings, studied, request_.members[m].job, state_.step), result));
   }
   return absl::OkStatus();
+}
+
+void Session::ScoreOutputs(PackResult& result) {
+  const std::vector<int>& lengths = request_.settings.evaluation.output_lengths;
+  std::vector<std::vector<std::vector<Hits>>> by_member(state_.members.size());
+  for (const int length : lengths) {
+    double windows = 0;
+    const std::vector<TestResult> tested = TestLength(length, windows);
+    for (size_t m = 0; m < tested.size(); ++m) by_member[m].push_back(tested[m].by_output);
+  }
+  for (size_t m = 0; m < by_member.size(); ++m) {
+    if (lengths.empty() || !state_.members[m].live || result.results[m].diverged) continue;
+    const std::vector<Measurement> scores = OutputScores(lengths, by_member[m]);
+    std::vector<Measurement>& all = result.results[m].measurements;
+    all.insert(all.end(), scores.begin(), scores.end());
+  }
 }
 
 absl::Status Session::WriteAttention(PackResult& result) {

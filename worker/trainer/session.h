@@ -36,7 +36,9 @@ class Session {
   // The tests of the curve of scores that are due once so many updates are done. They change nothing of what is trained.
   void TestOnTheWay();
   absl::Status EvaluateLengths();
-  // Of one test length, part by part. Nothing when it was stopped on the way.
+  // Of one test length, part by part, with as many sequences as go into `windows`. Throws Stopped.
+  std::vector<TestResult> TestLength(int length, double& windows);
+  // What comes of it. Nothing when it was stopped on the way.
   std::optional<std::vector<Tested>> EvaluateLength(int length);
   // Adds a length's results to those of the members.
   void Keep(const std::vector<Tested>& results, TestScores MemberState::*scores);
@@ -58,6 +60,8 @@ class Session {
   absl::Status JudgeTests(PackResult& result);
   // What a LLaMA decoder is asked beyond the losses of its windows, into the results and files of entropies. Throws Stopped.
   absl::Status Study(PackResult& result);
+  // Accuracy at each of the outputs, of lengths that are tested once more for it: a job that is interrupted has nothing to remember. Throws Stopped.
+  void ScoreOutputs(PackResult& result);
   // The attention of the members. Throws Stopped.
   absl::Status WriteAttention(PackResult& result);
   // A member's series as a file whose name begins so. Throws Stopped.

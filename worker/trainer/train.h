@@ -108,6 +108,7 @@ struct PackSettings {
     std::vector<int> attention_lengths = {};  // Ascending, all of them among lengths.
     int curve_every = 0;                      // 0: nothing is tested on the way.
     std::vector<int> curve_lengths = {};      // Ascending, all of them among lengths; none: all of these.
+    std::vector<int> output_lengths = {};     // Ascending, all of them among lengths.
     int stride = 0;
     enum class PerplexityProtocol { kNope, kNopeInOrder, kYarn } perplexity_protocol = PerplexityProtocol::kNope;
     int position_bins = 0;

@@ -193,6 +193,23 @@ absl::Status ValidateAttention(const PackSettings& settings) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateOutputs(const PackSettings& settings, const ExperimentKind& kind, int most) {
+  const std::vector<int>& lengths = settings.evaluation.output_lengths;
+  if (lengths.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(IsOfSequences("evaluation.output_lengths", Text(lengths.front()), kind));
+  RETURN_IF_ERROR(ValidateLengths("evaluation.output_lengths", lengths, most));
+  int64_t values = 0, longest = 0;
+  for (const int length : lengths) {
+    RETURN_IF_ERROR(IsTested("evaluation.output_lengths", length, settings.evaluation));
+    values += OutputsOf(settings, length);
+    longest = std::max(longest, OutputsOf(settings, length));
+    if (values + longest > catalog::kMaxValuesOfMetric) {
+      return Refuse("evaluation.output_lengths", length, Text("makes ", values, " outputs and ", longest, " means over lengths: more than ", catalog::kMaxValuesOfMetric, " values"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateCurve(const PackSettings& settings, int most) {
   const PackSettings::Evaluation& evaluation = settings.evaluation;
   RETURN_IF_ERROR(InRange("evaluation.curve_every", evaluation.curve_every, 0, std::numeric_limits<int>::max()));
@@ -236,6 +253,7 @@ absl::Status ValidateEvaluation(const PackSettings& settings, const ExperimentKi
   RETURN_IF_ERROR(ValidateLengths("evaluation.lengths", evaluation.lengths, most));
   RETURN_IF_ERROR(ValidateLengths("evaluation.attention_lengths", evaluation.attention_lengths, most));
   RETURN_IF_ERROR(ValidateCurve(settings, most));
+  RETURN_IF_ERROR(ValidateOutputs(settings, kind, most));
   return ValidateAttention(settings);
 }
 

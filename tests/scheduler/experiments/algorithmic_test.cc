@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -252,6 +253,27 @@ TEST(AlgorithmicTest, AttentionByTheNumberOfKeysIsAnotherJobAndNoneTheOneItWas) 
   sweep.mutable_model()->set_length_scaling_from(0);
   sweep.mutable_axes()->add_encoding("relative:randomized");
   EXPECT_THAT(Refusal(sweep), HasSubstr("model.length_scaling: 'log' multiplies products of queries and keys, and relative:randomized has terms beside them"));
+}
+
+TEST(AlgorithmicTest, ValuesAtEachOutputAreCountedAndLimited) {
+  v1::SweepSpec sweep = AlgorithmicSweep();
+  sweep.mutable_axes()->set_task(0, "reverse_string");
+  Expansion plain = *Expansion::Of(sweep);
+  const double before = plain.kind().MeasurementsOf(plain.At(0).spec);
+  for (const int length : {60, 41}) sweep.mutable_evaluation()->add_output_lengths(length);
+  Expansion expansion = *Expansion::Of(sweep);
+  EXPECT_EQ(expansion.kind().MeasurementsOf(expansion.At(0).spec), before + 60 + 41 + 60);
+  EXPECT_NE(expansion.At(0).id, plain.At(0).id);
+  // Their order is none.
+  std::ranges::reverse(*sweep.mutable_evaluation()->mutable_output_lengths());
+  EXPECT_EQ(Expansion::Of(sweep)->At(0).id, expansion.At(0).id);
+
+  sweep.mutable_evaluation()->add_output_lengths(40);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("evaluation.output_lengths: 40 is not among evaluation.lengths"));
+  sweep.mutable_evaluation()->set_output_lengths(2, 450);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("evaluation.output_lengths: reverse_string has 1001 values at outputs of these lengths and over them, more than 1000"));
+  sweep.mutable_axes()->set_task(0, "even_pairs");  // One output.
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
 }
 
 // Weights fit: it is a way to test them, too.

@@ -44,7 +44,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
     training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13
                warmup_steps: 16 final_rate: 0.25 weight_decay: 0.5 trainable: "head_scales" scale_bound: "relu" scale_lower_bound: 0.75
                mixture: [ "code", "prose" ] mixture_weights: [ 0.25, 3 ] schedule: "linear" }
-    evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ] curve_every: 19 curve_lengths: [ 41 ]
+    evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ] curve_every: 19 curve_lengths: [ 41 ] output_lengths: [ 42 ]
                  stride: 17 position_bins: 18 attention_scales: [ 1.25, 2 ]
                  passkey_lengths: [ 300, 600 ] passkey_depths: 4 passkey_tests: 3 passkey_prompts: "landmark"
                  longbench: "bench" longbench_tasks: [ "trec", "lcc" ] longbench_window: 3500 longbench_beams: 2 longbench_samples: 6
@@ -115,6 +115,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_THAT(settings->evaluation.attention_lengths, ElementsAre(42));
   EXPECT_EQ(settings->evaluation.curve_every, 19);
   EXPECT_THAT(settings->evaluation.curve_lengths, ElementsAre(41));
+  EXPECT_THAT(settings->evaluation.output_lengths, ElementsAre(42));
   EXPECT_EQ(settings->evaluation.stride, 17);
   EXPECT_EQ(settings->evaluation.position_bins, 18);
   EXPECT_THAT(settings->evaluation.attention_scales, ElementsAre(1.25, 2));
@@ -144,7 +145,7 @@ TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
   EXPECT_EQ(v1::Model::descriptor()->field_count(), 29);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 9);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 14);
-  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 20);
+  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 21);
 }
 
 TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {

@@ -179,6 +179,7 @@ TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
       {"learned_rows", [](S& s) { ++s.model.learned_rows; }},
       {"causal", [](S& s) { s.model.causal = true; }},
       {"norm", [](S& s) { s.model.norm = S::Model::Norm::kPre; }},
+      {"output_lengths", [](S& s) { s.evaluation.output_lengths = {256}; }},
       {"length_scaling", [](S& s) { s.model.length_scaling = S::Model::LengthScaling::kLog; }},
       {"t5_buckets", [](S& s) { ++s.model.t5_buckets; }},
       {"t5_max_distance", [](S& s) { ++s.model.t5_max_distance; }},

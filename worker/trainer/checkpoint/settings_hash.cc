@@ -32,6 +32,7 @@ struct Lines {
   std::string norm;
   std::string length_scaling;
   std::string curve;
+  std::string outputs;
   std::string rope_theta;    // This and the next of all but LLaMA decoders.
   std::string rope_scaling;
   std::string rope_scaling_at;
@@ -141,12 +142,13 @@ void AddSchedule(const PackSettings& settings, Lines& lines) {
 }
 
 void Add(const PackSettings::Evaluation& evaluation, Lines& lines) {
-  const auto& [lengths, examples, dropout, seed, attention_lengths, curve_every, curve_lengths, stride, perplexity_protocol, position_bins, attention_scales,
+  const auto& [lengths, examples, dropout, seed, attention_lengths, curve_every, curve_lengths, output_lengths, stride, perplexity_protocol, position_bins, attention_scales,
                passkey_lengths, passkey_depths, passkey_tests, passkey_prompts, longbench, longbench_tasks, longbench_window, longbench_beams,
                longbench_samples] = evaluation;
   lines.all += Named("test_lengths", lengths, "examples", examples, "test_dropout", dropout, "test_seed", seed);
   lines.llama += Named("stride", stride, "position_bins", position_bins, "attention_scales", attention_scales);
   if (curve_every > 0) lines.curve += Named("curve_every", curve_every, "curve_lengths", curve_lengths);
+  if (!output_lengths.empty()) lines.outputs += Named("output_lengths", output_lengths);
   if (!attention_lengths.empty()) lines.attention += Named("attention_lengths", attention_lengths);
   if (!passkey_lengths.empty()) {
     lines.passkey += Named("passkey_lengths", passkey_lengths);
@@ -185,7 +187,7 @@ std::string SettingsHash(const PackSettings& settings) {
   }
   return Sha256Of(lines.all + lines.data + lines.llama + lines.attention + lines.scale_by_position + lines.passkey + lines.longbench +
                   lines.protocol + lines.mixture + lines.t5 + lines.fire + lines.causal + lines.schedule + lines.norm + lines.curve + lines.rope_theta + lines.rope_scaling +
-                  lines.rope_scaling_at + lines.length_scaling);
+                  lines.rope_scaling_at + lines.length_scaling + lines.outputs);
 }
 
 }  // namespace longreach::trainer

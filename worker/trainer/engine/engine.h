@@ -21,12 +21,42 @@ struct StepResult {
   double gradient_norm = 0;  // Before clipping.
 };
 
-// Sums over a test batch.
-struct TestResult {
-  int64_t hits = 0;    // Outputs whose most likely token is the target, among those that count.
+// Outputs whose most likely token is the target, among those that count.
+struct Hits {
+  int64_t hits = 0;
   int64_t counted = 0;
-  int64_t exact = 0;   // Sequences whose outputs are all hits, of those that count.
-  double loss = 0;     // Mean cross-entropy over batch and outputs.
+
+  void Count(bool hit) {
+    ++counted;
+    if (hit) ++hits;
+  }
+  void Add(const Hits& others) {
+    hits += others.hits;
+    counted += others.counted;
+  }
+};
+
+// Sums over a test batch.
+struct TestResult : Hits {
+  std::vector<Hits> by_output;  // At each place among the outputs that some sequence has, from the first on.
+  int64_t exact = 0;            // Sequences whose outputs are all hits, of those that count.
+  double loss = 0;              // Mean cross-entropy over batch and outputs.
+
+  Hits& AtOutput(int64_t output) {
+    if (static_cast<int64_t>(by_output.size()) <= output) by_output.resize(static_cast<size_t>(output) + 1);
+    return by_output[static_cast<size_t>(output)];
+  }
+  // An output of a sequence that counts.
+  void Count(int64_t output, bool hit) {
+    Hits::Count(hit);
+    AtOutput(output).Count(hit);
+  }
+  // All but the loss of another part of the batch.
+  void AddCounts(const TestResult& part) {
+    Add(part);
+    for (size_t o = part.by_output.size(); o-- > 0;) AtOutput(static_cast<int64_t>(o)).Add(part.by_output[o]);
+    exact += part.exact;
+  }
 };
 
 struct EngineOptions {

@@ -199,9 +199,7 @@ class LibtorchEngine final : public StepEngine {
     RunTests(static_cast<int64_t>(units.size()), batch.tape, count, between);
     for (size_t u = 0; u < units.size(); ++u) {
       TestResult& result = results[static_cast<size_t>(live[u / static_cast<size_t>(groups)])];
-      result.hits += units[u].hits;
-      result.counted += units[u].counted;
-      result.exact += units[u].exact;
+      result.AddCounts(units[u]);
       result.loss += units[u].loss;
     }
   }
@@ -441,10 +439,9 @@ class LibtorchEngine final : public StepEngine {
       const int64_t sequence = group.first + (first + i) / batch.outputs, output = (first + i) % batch.outputs;
       if (output == 0) missed = false;
       if (output < batch.valid[static_cast<size_t>(sequence)]) {
-        ++result.counted;
-        const uint16_t target = batch.targets[static_cast<size_t>(sequence * batch.outputs + output)];
-        if (best.const_data_ptr<int64_t>()[i] == target) ++result.hits;
-        else missed = true;
+        const bool hit = best.const_data_ptr<int64_t>()[i] == batch.targets[static_cast<size_t>(sequence * batch.outputs + output)];
+        result.Count(output, hit);
+        missed = missed || !hit;
       }
       if (output + 1 == batch.outputs && !missed) ++result.exact;
     }

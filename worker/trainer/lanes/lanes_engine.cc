@@ -116,9 +116,7 @@ class LanesEngine final : public StepEngine {
     std::vector<TestResult> results(state.members.size());
     for (size_t i = 0; i < parts.size(); ++i) {
       TestResult& result = results[i / static_cast<size_t>(tiles)];
-      result.hits += parts[i].hits;
-      result.counted += parts[i].counted;
-      result.exact += parts[i].exact;
+      result.AddCounts(parts[i]);
       result.loss += parts[i].loss / static_cast<double>(batch.size * batch.outputs);
     }
     return results;
@@ -412,9 +410,8 @@ class LanesEngine final : public StepEngine {
         for (int c = 0; c < model_.classes; ++c) sum += std::exp(static_cast<double>(logit[c * lanes]) - static_cast<double>(logit[best * lanes]));
         result.loss += std::log(sum) - (static_cast<double>(logit[target * lanes]) - static_cast<double>(logit[best * lanes]));
         if (o >= valid) continue;
-        ++result.counted;
-        if (best == target) ++result.hits;
-        else missed = true;
+        result.Count(o, best == target);
+        missed = missed || best != target;
       }
       if (!missed) ++result.exact;
     }

@@ -296,6 +296,12 @@ int64_t TapeOf(const PackSettings& settings, int length) {
   return kind == nullptr ? 0 : kind->Tape(settings, length);
 }
 
+int64_t OutputsOf(const PackSettings& settings, int length) {
+  if (settings.experiment == "sequences") return SequencesTape(settings, length) - length;
+  const catalog::Task* task = catalog::FindTask(settings.task);
+  return task == nullptr ? 0 : task->OutputTokens(task->InputTokens(length));
+}
+
 int64_t LongestTape(const PackSettings& settings, std::span<const int> lengths) {
   int64_t longest = 0;
   for (const int length : lengths) longest = std::max(longest, TapeOf(settings, length));

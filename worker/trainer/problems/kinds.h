@@ -49,6 +49,8 @@ const ExperimentKind* FindExperimentKind(std::string_view name);
 bool IsCausal(const PackSettings& settings);
 bool IsLarge(const PackSettings& settings);
 int64_t TapeOf(const PackSettings& settings, int length);
+// Outputs of a length, of kinds that are of sequences; as TapeOf().
+int64_t OutputsOf(const PackSettings& settings, int length);
 // 0 of no lengths.
 int64_t LongestTape(const PackSettings& settings, std::span<const int> lengths);
 

@@ -12,4 +12,11 @@ namespace longreach::trainer {
 // and the like measure is not among them.
 std::vector<Measurement> MeasurementsOfTests(const Problem& problem, const std::vector<int>& lengths, const TestScores& scores);
 
+// The share of hits; 0 where nothing counts.
+double ShareOf(const Hits& hits);
+
+// Accuracy at each place among the outputs, at each of these lengths, and then the mean over those of them that have the place. A place that counts in no
+// sequence has none.
+std::vector<Measurement> OutputScores(const std::vector<int>& lengths, const std::vector<std::vector<Hits>>& by_length);
+
 }  // namespace longreach::trainer
