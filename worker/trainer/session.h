@@ -26,6 +26,8 @@ class Session {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // Breaks off an evaluation batch or a series.
+  struct Stopped {};
 
   absl::Status Prepare();
   // The state before the first update.
