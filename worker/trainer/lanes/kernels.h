@@ -56,7 +56,7 @@ struct Pass {
   int tape = 0;
   int outputs = 0;  // Positions at the end of the tape that are asked for; in the last layer nothing else is computed.
   const float* rotation = nullptr;  // [layers][T][8]: four cosines, four sines; null: no rotation.
-  const float* query_factor = nullptr;  // [T]: what the queries of each position are multiplied by; null: nothing. Not with distance_keys.
+  const float* query_rotation = nullptr;  // The same of queries, which may be multiplied by more than keys: with that in it.
   Bias bias = Bias::kNone;
   bool bias_trained = false;
   int64_t bias_stride = 0;              // From one head's table to the next: at least R of each layer, or T T.

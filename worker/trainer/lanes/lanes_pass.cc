@@ -62,14 +62,8 @@ void LanesPass::MakePositions() {
       for (const float* from : {cosines, sines}) rotation_.insert(rotation_.end(), from + t * (K / 2), from + (t + 1) * (K / 2));
     }
   }
-  if (!rotation_.empty()) pass_.rotation = rotation_.data();
-
-  if (const LengthScaling scaling(settings_); !scaling.IsNone()) {
-    const Tensor keys = settings_.model.causal ? at::arange(1, tape + 1, at::kDouble) : at::full({tape}, static_cast<double>(tape), at::kDouble);
-    const Tensor factors = scaling.Of(keys).to(at::kFloat);
-    query_factor_.assign(factors.const_data_ptr<float>(), factors.const_data_ptr<float>() + tape);
-    pass_.query_factor = query_factor_.data();
-  }
+  if (!rotation_.empty()) pass_.rotation = pass_.query_rotation = rotation_.data();
+  ScaleQueries();
 
   if (positions.embedding.defined()) {
     const int64_t dim = settings_.model.embedding_dim;
@@ -115,6 +109,22 @@ void LanesPass::MakePositions() {
   if (trained) return;
   bias_.assign(static_cast<size_t>(TablesSize()), 0);
   for (size_t layer = 0; layer < terms.bias_tables.size(); ++layer) PutBias(terms.bias_tables[layer], static_cast<int>(layer), bias_.data());
+}
+
+// A factor is a part of a rotation, be it one by nothing: kernels know of rotations alone.
+void LanesPass::ScaleQueries() {
+  const LengthScaling scaling(settings_);
+  if (scaling.IsNone()) return;
+  const int64_t tape = batch_.tape, layers = settings_.model.layers;
+  if (rotation_.empty()) {
+    for (int64_t i = 0; i < layers * tape * K; ++i) rotation_.push_back(i % K < K / 2 ? 1.0f : 0.0f);
+  }
+  const Tensor keys = settings_.model.causal ? at::arange(1, tape + 1, at::kDouble) : at::full({tape}, static_cast<double>(tape), at::kDouble);
+  const Tensor factors = scaling.Of(keys).to(at::kFloat);
+  query_rotation_ = rotation_;
+  for (size_t i = 0; i < query_rotation_.size(); ++i) query_rotation_[i] *= factors.const_data_ptr<float>()[static_cast<int64_t>(i) / K % tape];
+  pass_.rotation = rotation_.data();
+  pass_.query_rotation = query_rotation_.data();
 }
 
 // Of an encoding without biases: one table for all layers would do, but kernels read each layer's own.

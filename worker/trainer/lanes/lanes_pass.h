@@ -74,6 +74,7 @@ class LanesPass {
   int64_t LanesOf(int64_t tile) const;
   void MakeTiles();
   void MakePositions();
+  void ScaleQueries();
   void HideLaterKeys();
   void RoundUpBiasStride();
   void MakeKeep();
@@ -88,7 +89,7 @@ class LanesPass {
   std::vector<int32_t> tokens_;
   std::vector<int32_t> targets_;
   std::vector<float> rotation_;
-  std::vector<float> query_factor_;
+  std::vector<float> query_rotation_;  // Where it is not that of keys.
   std::vector<int32_t> centers_;
   std::vector<int32_t> positions_;
   std::vector<int64_t> addition_row_;

@@ -141,7 +141,6 @@ inline void AttendLayerBack(const Model& m, const Pass& pass, const Member& memb
     case Bias::kByPosition: AttendBackBiased<Bias::kByPosition>(m, pass, heads, kept, work, here); break;
     case Bias::kByPair: AttendBack<Bias::kByPair, true, Bias::kNone>(m, pass, heads, kept, work, here); break;
   }
-  if (pass.query_factor != nullptr) UnscaleQueries(m, pass, t0, work.dqkv, ld);
   if (pass.rotation != nullptr) Unrotate(m, pass, layer, t0, work.dqkv, ld);
   if constexpr (kRounds && !kPairs) {
     RoundRows(work.dqkv + t0 * kLanes, ld, dim, int64_t{T - t0} * kLanes);

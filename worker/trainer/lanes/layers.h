@@ -225,11 +225,12 @@ struct SumRows {
 };
 
 // Keeps kRows rows, from n on, of a block's queries, keys and values. Rotated, if the pass says so: rows come a whole pair at a
-// time. `content_bias` [D] is added to the queries, if it is there, or they are multiplied by the pass's factors.
+// time. `content_bias` [D] is added to the queries, if it is there.
 template <int TB>
 LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const float* content_bias, int layer, const Work& work, int t, int n,
                                     Lanes (&sum)[kRows][TB]) {
-  const float* rotation = pass.rotation == nullptr ? nullptr : pass.rotation + (static_cast<int64_t>(layer) * pass.tape + t) * K;
+  const float* turned = n < m.dim ? pass.query_rotation : pass.rotation;
+  const float* rotation = turned == nullptr ? nullptr : turned + (static_cast<int64_t>(layer) * pass.tape + t) * K;
   if (rotation != nullptr && n < 2 * m.dim) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; r += 2) {
       LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
@@ -243,11 +244,6 @@ LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const floa
   if (content_bias != nullptr && n < m.dim) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
       LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[r][i] = sum[r][i] + Splat(content_bias[n + r]);
-    }
-  }
-  if (pass.query_factor != nullptr && n < m.dim) {
-    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
-      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[r][i] = sum[r][i] * Splat(pass.query_factor[t + i]);
     }
   }
   LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
@@ -277,8 +273,9 @@ LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* pac
 
 // Turns the gradient of rotated rows back.
 inline void Unrotate(const Model& m, const Pass& pass, int layer, int first_query, float* dqkv, int64_t ld) {
-  const float* rotation = pass.rotation + static_cast<int64_t>(layer) * pass.tape * K;
+  const int64_t of_layer = static_cast<int64_t>(layer) * pass.tape * K;
   for (int n = 0; n < 2 * m.dim; n += 2) {
+    const float* rotation = (n < m.dim ? pass.query_rotation : pass.rotation) + of_layer;
     float *even = dqkv + n * ld, *odd = even + ld;
     for (int t = n < m.dim ? first_query : 0; t < pass.tape; ++t) {
       const float* angle = rotation + t * K + n % K / 2;
@@ -286,14 +283,6 @@ inline void Unrotate(const Model& m, const Pass& pass, int layer, int first_quer
       Store(even + t * kLanes, x * c + y * s);
       Store(odd + t * kLanes, y * c - x * s);
     }
-  }
-}
-
-// The gradient of queries that were multiplied by the pass's factors becomes that of those before it.
-inline void UnscaleQueries(const Model& m, const Pass& pass, int first_query, float* dqkv, int64_t ld) {
-  for (int n = 0; n < m.dim; ++n) {
-    float* const row = dqkv + n * ld;
-    for (int t = first_query; t < pass.tape; ++t) Store(row + t * kLanes, Load(row + t * kLanes) * Splat(pass.query_factor[t]));
   }
 }
 
