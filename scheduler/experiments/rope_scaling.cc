@@ -11,12 +11,6 @@
 
 namespace longreach::experiments {
 
-namespace {
-
-constexpr double kUsualTheta = 10'000;
-
-}  // namespace
-
 bool NeedsOriginalLength(const v1::Positions& positions) {
   return positions.rope_scaling() == "dynamic" || positions.rope_scaling() == "yarn";
 }

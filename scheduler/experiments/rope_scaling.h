@@ -5,6 +5,9 @@
 
 namespace longreach::experiments {
 
+// The base that all had before it was a setting of theirs: model.rope_theta's default.
+inline constexpr double kUsualTheta = 10'000;
+
 // Those that depend on the length of the training before.
 bool NeedsOriginalLength(const v1::Positions& positions);
 

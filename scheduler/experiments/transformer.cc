@@ -159,7 +159,7 @@ v1::JobSpec TransformerDefaults(int max_position) {
   model.set_fire_width(32);
   model.set_fire_threshold(16);
   model.set_fire_shared(false);
-  model.set_rope_theta(10'000);
+  model.set_rope_theta(kUsualTheta);
   v1::Positions& positions = *job.mutable_positions();
   positions.set_max_position(max_position);
   positions.set_randomized_by("distance");

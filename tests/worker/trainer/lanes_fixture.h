@@ -42,4 +42,24 @@ inline double RelativeError(const Tensor& a, const Tensor& b) {
   return ((a.to(at::kDouble) - exact).norm() / exact.norm().clamp_min(1e-30)).item<double>();
 }
 
+// Updates by each engine that has lanes, and by LibTorch's. Long enough for a mistake in a gradient or an update to show: engines go apart by rounding alone.
+inline void ExpectEnginesUpdateAlike(const PackSettings& settings, const std::string& said) {
+  const auto losses = [&](const std::string& name) {
+    const std::unique_ptr<StepEngine> engine = MakeNamed(settings, name);
+    EXPECT_EQ(engine->Name(), name) << said;
+    PackState state = ScatteredState(engine->model(), 1);
+    std::vector<double> all;
+    for (uint64_t step = 0; step < 10; ++step) {
+      const Batch batch = TrainingBatch(settings, engine->model().encoding().Use(), step);
+      all.push_back(engine->Update(engine->Gradients(batch, state), {1e-3}, state)[0].loss);
+    }
+    return all;
+  };
+  const std::vector<double> expected = losses("libtorch");
+  for (const std::string& name : LanesNames()) {
+    const std::vector<double> ours = losses(name);
+    for (size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], expected[i], 1e-3 * expected[i]) << name << " " << said << ", update " << i;
+  }
+}
+
 }  // namespace longreach::trainer

@@ -88,29 +88,9 @@ TEST_F(LengthScalingTest, ADecodersQueriesAreLargerByHowManyKeysTheySee) {
   }
 }
 
-// Long enough for a mistake in a gradient to show.
 TEST_F(LengthScalingTest, EnginesTrainAlike) {
   for (const char* encoding : {"none", "rope", "log_kerple"}) {
-    for (const bool causal : {false, true}) {
-      const PackSettings settings = Scaled(encoding, Scaling::kLog, causal, 3);
-      const auto losses = [&](const std::string& name) {
-        const std::unique_ptr<StepEngine> engine = MakeNamed(settings, name);
-        PackState state = ScatteredState(engine->model(), 1);
-        std::vector<double> all;
-        for (uint64_t step = 0; step < 10; ++step) {
-          const Batch batch = TrainingBatch(settings, engine->model().encoding().Use(), step);
-          all.push_back(engine->Update(engine->Gradients(batch, state), {1e-3}, state)[0].loss);
-        }
-        return all;
-      };
-      const std::vector<double> expected = losses("libtorch");
-      for (const std::string& name : LanesNames()) {
-        const std::vector<double> ours = losses(name);
-        for (size_t i = 0; i < ours.size(); ++i) {
-          EXPECT_NEAR(ours[i], expected[i], 1e-3 * expected[i]) << name << " " << encoding << " update " << i << (causal ? " causal" : "");
-        }
-      }
-    }
+    for (const bool causal : {false, true}) ExpectEnginesUpdateAlike(Scaled(encoding, Scaling::kLog, causal, 3), std::string(encoding) + (causal ? " causal" : ""));
   }
 }
 

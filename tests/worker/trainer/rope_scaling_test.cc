@@ -120,27 +120,12 @@ TEST_F(RopeScalingTest, TestsOfAPlainTrainingAreWhatAJobThatOnlyTestsItsWeightsM
   }
 }
 
-// Long enough for a mistake in a gradient to show: YaRN's factor is in the rotation of queries and keys, forward and back.
+// YaRN's factor is in the rotation of queries and keys, forward and back.
 TEST_F(RopeScalingTest, EnginesTrainAlikeWhereTrainingIsScaledToo) {
   for (const bool causal : {false, true}) {
     PackSettings settings = Scaled(Rope(), "yarn", 8, ScalingAt::kAlways);
     settings.model.causal = causal;
-    const auto losses = [&](const std::string& name) {
-      const std::unique_ptr<StepEngine> engine = MakeNamed(settings, name);
-      EXPECT_EQ(engine->Name(), name);
-      PackState state = ScatteredState(engine->model(), 1);
-      std::vector<double> all;
-      for (uint64_t step = 0; step < 10; ++step) {
-        const Batch batch = TrainingBatch(settings, engine->model().encoding().Use(), step);
-        all.push_back(engine->Update(engine->Gradients(batch, state), {1e-3}, state)[0].loss);
-      }
-      return all;
-    };
-    const std::vector<double> expected = losses("libtorch");
-    for (const std::string& name : LanesNames()) {
-      const std::vector<double> ours = losses(name);
-      for (size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], expected[i], 1e-3 * expected[i]) << name << " update " << i << (causal ? " causal" : "");
-    }
+    ExpectEnginesUpdateAlike(settings, causal ? "causal" : "");
   }
 }
 

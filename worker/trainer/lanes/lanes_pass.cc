@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "worker/trainer/length_scaling.h"
 #include "worker/trainer/random/sampling.h"
 
 namespace longreach::trainer {
@@ -113,7 +112,7 @@ void LanesPass::MakePositions() {
 
 // A factor is a part of a rotation, be it one by nothing: kernels know of rotations alone.
 void LanesPass::ScaleQueries() {
-  const LengthScaling scaling(settings_);
+  const LengthScaling& scaling = encoder_.length_scaling();
   if (scaling.IsNone()) return;
   const int64_t tape = batch_.tape, layers = settings_.model.layers;
   if (rotation_.empty()) {

@@ -20,6 +20,8 @@ class Encoder : public Model {
 
   Tensor Forward(const ParameterSet& parameters, const Feed& feed) const override;
 
+  const LengthScaling& length_scaling() const { return length_scaling_; }
+
   // Dropout places: 0 the embedding (only of additive encodings), 1 + 2 layer after attention, 2 + 2 layer
   // after the MLP.
   int DropoutPlaces() const override { return 1 + 2 * layers_; }
