@@ -62,6 +62,9 @@ v1::JobSpec NeedOfOwnModel(const v1::SweepSpec& sweep, const std::string& task) 
     *asked_training.mutable_mixture_weights() = training.mixture_weights();
   }
   AddAscending(sweep.evaluation().lengths(), *job.mutable_evaluation()->mutable_lengths());
+  // Whether pairs have positions, and whether there are rows for all.
+  if (sweep.positions().has_data_rows()) job.mutable_positions()->set_data_rows(sweep.positions().data_rows());
+  if (sweep.positions().has_data_shift()) job.mutable_positions()->set_data_shift(sweep.positions().data_shift());
   AddProtocol(sweep.evaluation(), *job.mutable_evaluation());
   return job;
 }

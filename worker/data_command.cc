@@ -220,6 +220,7 @@ void DataCommand::AddOfPairs() {
       ->check(CLI::IsMember({"characters", "words"}))->capture_default_str();
   o.pairs->add_option("--input-field", o.pair_import.format.input_field, "Of a JSON line: where its input is")->capture_default_str();
   o.pairs->add_option("--output-field", o.pair_import.format.output_field, "Of a JSON line: where its output is")->capture_default_str();
+  o.pairs->add_option("--positions-field", o.pair_import.format.positions_field, "Of a JSON line: where its positions are, if it has any")->capture_default_str();
 }
 
 DataCommand::~DataCommand() = default;
@@ -433,6 +434,7 @@ int DataCommand::Options::ShowPair() const {
       Json shown = {{"input", Json::array()}, {"output", Json::array()}};
       for (const uint16_t id : pair.input) shown["input"].push_back(set->input_symbols()[id]);
       for (const uint16_t id : pair.output) shown["output"].push_back(set->output_symbols()[id]);
+      if (set->has_positions()) shown["positions"] = pair.positions;
       if (json()) PrintJson({{"pair", std::move(shown)}});
       else fmt::print("{}\n", shown.dump());
       return kDone;

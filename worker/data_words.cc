@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "proto/base/text.h"
-#include "worker/data/pair_set.h"
+#include "worker/data/pair_lengths_json.h"
 
 namespace longreach {
 namespace {
@@ -30,18 +31,19 @@ std::string LengthsText(const std::vector<data::PairsOfLength>& lengths) {
   return first == last ? fmt::format("{}", first) : fmt::format("{}..{}", first, last);
 }
 
-std::string PairsText(const data::Manifest& manifest) {
-  return fmt::format("{} + {} pairs of lengths {} + {}, {} input and {} output symbols{}", PairsOf(manifest.train_pairs), PairsOf(manifest.test_pairs),
-                     LengthsText(manifest.train_pairs), LengthsText(manifest.test_pairs), manifest.input_symbols.size(), manifest.output_symbols.size(),
-                     data::HasEnds(manifest.train_pairs, manifest.test_pairs) ? " and an end" : "");
+int HighestPosition(const data::Manifest& manifest) {
+  int highest = 0;
+  for (const std::vector<data::PairsOfLength>* lengths : {&manifest.train_pairs, &manifest.test_pairs}) {
+    for (const data::PairsOfLength& of : *lengths) highest = std::max(highest, of.highest_position);
+  }
+  return highest;
 }
 
-nlohmann::ordered_json LengthsJson(const std::vector<data::PairsOfLength>& lengths) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const data::PairsOfLength& of : lengths) {
-    list.push_back({{"length", of.length}, {"pairs", of.pairs}, {"shortest_output", of.shortest_output}, {"longest_output", of.longest_output}});
-  }
-  return list;
+std::string PairsText(const data::Manifest& manifest) {
+  return fmt::format("{} + {} pairs of lengths {} + {}, {} input and {} output symbols{}{}", PairsOf(manifest.train_pairs), PairsOf(manifest.test_pairs),
+                     LengthsText(manifest.train_pairs), LengthsText(manifest.test_pairs), manifest.input_symbols.size(), manifest.output_symbols.size(),
+                     data::HasEnds(manifest.train_pairs, manifest.test_pairs) ? " and an end" : "",
+                     data::HavePositions(manifest.train_pairs) ? fmt::format(", positions to {}", HighestPosition(manifest)) : "");
 }
 
 void SayOfPairs(const data::Manifest& manifest) {
@@ -88,7 +90,7 @@ nlohmann::ordered_json DataSetJson(const data::Manifest& manifest) {
                                  {"imported_at", manifest.imported_at},
                                  {"skipped", manifest.skipped}};
   if (manifest.kind == data::Kind::kPairs) {
-    json["lengths"] = {{"train", LengthsJson(manifest.train_pairs)}, {"test", LengthsJson(manifest.test_pairs)}};
+    json["lengths"] = {{"train", data::JsonOf(manifest.train_pairs)}, {"test", data::JsonOf(manifest.test_pairs)}};
     json["input_symbols"] = manifest.input_symbols;
     json["output_symbols"] = manifest.output_symbols;
     json["ends"] = data::HasEnds(manifest.train_pairs, manifest.test_pairs);

@@ -71,6 +71,7 @@ class Data final : public Command {
         ->check(CLI::IsMember({"characters", "words"}));
     Value(pairs, "--input-field", "NAME", "Of a JSON line: where its input is [input]");
     Value(pairs, "--output-field", "NAME", "Of a JSON line: where its output is [output]");
+    Value(pairs, "--positions-field", "NAME", "Of a JSON line: where its positions are, if it has any [positions]");
     for (CLI::App* kind : {&text, &images, &synthetic, &model, &tokens, &longbench, &pairs}) {
       Value(*kind, "--name", "NAME", "The data set's name, as sweeps call it under 'data'")->required();
     }

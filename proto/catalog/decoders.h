@@ -15,7 +15,7 @@ inline bool HasSeveralOutputs(std::string_view task) {
   return of_data != nullptr && of_data->experiment == "sequences";
 }
 
-inline bool IsOfTrueOutputs(std::string_view metric) { return metric == "accuracy" || metric == "loss"; }
+inline bool IsOfTrueOutputs(std::string_view metric) { return metric == "accuracy" || metric == "loss" || metric == "output_accuracy"; }
 
 inline std::string WhyDecodersDoNotCompare(std::string_view metric) {
   return std::string(metric) + " of decoders (model.causal: true) is of outputs that are each predicted from the true ones before it, that of encoders is not: of tasks "

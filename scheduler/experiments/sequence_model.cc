@@ -91,7 +91,8 @@ double SequenceParameters(const v1::Model& model, const SymbolCounts& symbols) {
 }
 
 void SetSequenceSizes(const v1::JobSpec& job, const SymbolCounts& symbols, const LongestTapes& longest, Cost& cost) {
-  SetSizes(job, SequenceParameters(job.model(), symbols), longest.trained, cost);
+  const double given_positions = static_cast<double>(job.positions().data_rows()) * job.model().embedding_dim();
+  SetSizes(job, SequenceParameters(job.model(), symbols) + given_positions, longest.trained, cost);
   if (job.encoding() != "fire") return;
   cost.pair_tables = {.tables = static_cast<double>(job.model().layers()) * job.model().heads(),
                       .trained = longest.trained,

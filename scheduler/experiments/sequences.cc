@@ -25,6 +25,8 @@ constexpr double kEstimatedTests = 500;
 v1::JobSpec SequencesDefaults() {
   v1::JobSpec job = SequenceModelDefaults();
   job.mutable_evaluation()->set_examples(0);
+  job.mutable_positions()->set_data_rows(0);
+  job.mutable_positions()->set_data_shift(0);
   return job;
 }
 
@@ -57,6 +59,7 @@ class SequencesKind final : public DataKind {
   void Complete(v1::JobSpec& job) const override {
     DataKind::Complete(job);
     CompleteSequenceModel(job);
+    if (job.positions().data_rows() == 0) job.mutable_positions()->clear_data_shift();
   }
 
   // Whether the symbols are the same is looked at where the data is.
@@ -64,6 +67,7 @@ class SequencesKind final : public DataKind {
     RETURN_IF_ERROR(DataKind::ValidateInput(input, maker, job, prefix));
     Checks checks("");
     CheckSameMake(input, maker, job, prefix, checks);
+    CheckSame(input, "positions.data_rows", maker.positions().data_rows(), job.positions().data_rows(), prefix, checks);
     return checks.status();
   }
 
@@ -86,6 +90,12 @@ class SequencesKind final : public DataKind {
     if (settings.training.steps() > 0) CheckGiven("training", "training", settings.training.lengths(), checks);
     CheckGiven("evaluation", "test", settings.evaluation.lengths(), checks);
     CheckSides(settings, checks);
+    checks.Range("positions.data_rows", settings.positions.data_rows(), 0, kMaxSize);
+    checks.Range("positions.data_shift", settings.positions.data_shift(), 0, kMaxSize);
+    if (settings.positions.data_rows() > 0 && settings.positions.data_shift() >= settings.positions.data_rows()) {
+      checks.Refuse(fmt::format("positions.data_shift: {} moves positions out of the {} rows of positions.data_rows\n  set fewer, or more rows",
+                                settings.positions.data_shift(), settings.positions.data_rows()));
+    }
   }
   // The least that there can be, an output of one symbol: by it nothing is refused that would fit.
   int64_t TapeOf(const v1::Model&, int length) const override { return int64_t{length} + 1; }

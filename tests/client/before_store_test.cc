@@ -110,6 +110,7 @@ TEST_F(BeforeStoreTest, PairsOfSequencesAreAskedForByTheirKindAndLengths) {
                                           "data: my-addition\n"
                                           "axes: {task: pairs, encoding: [rope, none], learning_rate: 0.1, seed: 0}\n"
                                           "model: {causal: true}\n"
+                                          "positions: {data_rows: 100, data_shift: 20}\n"
                                           "training: {lengths: [8, 4]}\n"
                                           "evaluation: {lengths: [16, 8]}\n");
   fake_.plan.add_data_sets("my-addition");
@@ -121,7 +122,7 @@ TEST_F(BeforeStoreTest, PairsOfSequencesAreAskedForByTheirKindAndLengths) {
   EXPECT_THAT(outcome.err, HasSubstr("evaluation.lengths: 16 is no length of the test pairs\n  nothing was submitted\n"));
   EXPECT_THAT(Contents("worker.calls"), HasSubstr("data ensure my-addition --kinds my-addition=pairs\n"));
   EXPECT_EQ(LastLine("worker.calls"),
-            R"(data fit {"experiment":"sequences","task":"pairs","encoding":"none","data":"my-addition","model":{},"training":{"lengths":[4,8]},"evaluation":{"lengths":[8,16]}})"
+            R"(data fit {"experiment":"sequences","task":"pairs","encoding":"none","data":"my-addition","model":{},"positions":{"data_rows":100,"data_shift":20},"training":{"lengths":[4,8]},"evaluation":{"lengths":[8,16]}})"
             "\n");
 }
 

@@ -134,6 +134,25 @@ def test_pairs_are_imported_listed_shown_and_checked(home):
     assert data(home, "check").code == 0
 
 
+def test_pairs_keep_the_positions_that_they_bring(home):
+    lines = '{"input": "12+3", "output": "51", "at": [2, 1, 0, 1, 1, 2]}\n{"input": "9", "output": "9", "at": [1, 7, 3]}\n'
+    write(home.path / "train.jsonl", lines)
+    write(home.path / "test.jsonl", lines)
+    done = data(home, "import", "pairs", "train.jsonl", "--test", "test.jsonl", "--name", "sums", "--positions-field", "at")
+    assert done.code == 0 and "5 input and 3 output symbols, positions to 7, SHA-256 " in done.out, done
+    assert listed(home)["sums"]["lengths"]["test"][0] == {"length": 1, "pairs": 1, "shortest_output": 1, "longest_output": 1, "highest_position": 7}
+    shown = data(home, "show", "sums", "1")
+    assert json.loads(shown.out) == {"input": ["1", "2", "+", "3"], "output": ["5", "1"], "positions": [2, 1, 0, 1, 1, 2, 0]}, shown
+    # What is shown can be imported again: the last number is that of an end.
+    for split in ([], ["--train"]):
+        write(home.path / f"again{len(split)}.jsonl", "".join(data(home, "show", "sums", number, *split).out for number in "01"))
+    again = data(home, "import", "pairs", "again1.jsonl", "--test", "again0.jsonl", "--name", "again", "-o", "json")
+    assert again.code == 0 and again.json()["data_set"]["sha256"] == listed(home)["sums"]["sha256"], again
+    write(home.path / "plain.tsv", "1\t2\n")
+    mixed = data(home, "import", "pairs", "train.jsonl", "plain.tsv", "--test", "test.jsonl", "--name", "mixed", "--positions-field", "at")
+    assert mixed.code == 2 and "plain.tsv:1: has no positions, and those before have some" in mixed.err, mixed
+
+
 def test_an_import_of_a_folder_says_which_files_it_left_out(home):
     write(home.path / "docs/a.txt", "a" * 1000)
     write(home.path / "docs/b.txt.gz", gzip.compress(b"b" * 1000))

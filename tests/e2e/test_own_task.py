@@ -26,7 +26,7 @@ def import_pairs(home):
 
 
 def follow_page(home):
-    """What the commands printed, by their first three words."""
+    """What the commands printed, by their first three words; of several that have these, the first."""
     said = {}
     for line in [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]:
         words = shlex.split(line, comments=True)
@@ -35,7 +35,7 @@ def follow_page(home):
         program = BIN / words[0] if words[0] == "longreach" else words[0]
         done = run(home, program, *words[1:])
         assert done.code == 0, done
-        said[" ".join(words[:3])] = done
+        said.setdefault(" ".join(words[:3]), done)
     return said
 
 

@@ -40,6 +40,7 @@ std::string_view BytesOfNumbers(std::span<const Number> numbers) {
 struct SpooledPair {
   uint64_t at = 0;  // In the spool, in symbols.
   uint32_t input = 0, output = 0;
+  uint16_t highest_position = 0;
 };
 
 struct SpooledSplit {
@@ -82,17 +83,21 @@ class SymbolIds {
   std::unordered_map<std::string, uint16_t> ids_;
 };
 
-// Symbols of all pairs, one behind the other, in a file: where each of them belongs is only known when all lengths and symbols are.
+// Symbols of all pairs, and their positions behind those of each, one behind the other, in a file: where each of them belongs is only known when all lengths
+// and symbols are.
 class PairSpool {
  public:
   explicit PairSpool(OutputFile out) : out_(std::move(out)) {}
 
   absl::Status Add(const PairOfSymbols& pair, SpooledSplit& split) {
+    RETURN_IF_ERROR(HaveAllPositions(!pair.positions.empty()));
     const size_t begin = gathered_.size();
     split.pairs.push_back({.at = written_ + begin, .input = static_cast<uint32_t>(pair.input.size()), .output = static_cast<uint32_t>(pair.output.size())});
+    if (!pair.positions.empty()) split.pairs.back().highest_position = std::ranges::max(pair.positions);
     RETURN_IF_ERROR(Gather(pair.input, inputs_));
     split.input_hashes.push_back(std::hash<std::string_view>()(BytesOfNumbers(std::span<const uint16_t>(gathered_).subspan(begin))));
     RETURN_IF_ERROR(Gather(pair.output, outputs_));
+    gathered_.insert(gathered_.end(), pair.positions.begin(), pair.positions.end());
     constexpr size_t kGathered = 1 << 16;
     return gathered_.size() < kGathered ? absl::OkStatus() : Flush();
   }
@@ -102,8 +107,14 @@ class PairSpool {
   }
   const SymbolIds& inputs() const { return inputs_; }
   const SymbolIds& outputs() const { return outputs_; }
+  bool has_positions() const { return has_positions_.value_or(false); }
 
  private:
+  absl::Status HaveAllPositions(bool has) {
+    if (!has_positions_.has_value()) has_positions_ = has;
+    if (*has_positions_ == has) return absl::OkStatus();
+    return absl::InvalidArgumentError(fmt::format("has {}positions, and those before have {}; either all pairs have some, or none", has ? "" : "no ", has ? "none" : "some"));
+  }
   absl::Status Gather(const std::vector<std::string>& symbols, SymbolIds& ids) {
     for (const std::string& symbol : symbols) {
       ASSIGN_OR_RETURN(gathered_.emplace_back(), ids.Id(symbol));
@@ -121,6 +132,7 @@ class PairSpool {
   std::vector<uint16_t> gathered_;
   uint64_t written_ = 0;
   SymbolIds inputs_{"input"}, outputs_{"output"};
+  std::optional<bool> has_positions_;  // By the first pair.
 };
 
 absl::Status SpoolFile(const fs::path& file, const PairFormat& format, PairSpool& spool, SpooledSplit& split, Progress& progress) {
@@ -148,20 +160,45 @@ absl::Status SpoolFile(const fs::path& file, const PairFormat& format, PairSpool
   }
 }
 
-// Writes the file of a split out of the spool, and says how many pairs of each length it has.
-absl::Status WriteSplit(const FileToRead& spool, const PairSpool& spooled, std::vector<SpooledPair> pairs, const fs::path& file, std::vector<PairsOfLength>& lengths,
+// Counts a pair among those of its length, which come last so far.
+void Count(const SpooledPair& pair, bool has_positions, std::vector<PairsOfLength>& lengths) {
+  const int length = static_cast<int>(pair.input), output = static_cast<int>(pair.output);
+  if (lengths.empty() || lengths.back().length != length) lengths.push_back({.length = length, .pairs = 0, .shortest_output = output, .longest_output = output});
+  PairsOfLength& of = lengths.back();
+  ++of.pairs;
+  of.shortest_output = std::min(of.shortest_output, output);
+  of.longest_output = std::max(of.longest_output, output);
+  if (has_positions) of.highest_position = std::max<int>(of.highest_position, pair.highest_position);
+}
+
+// Writes the positions of the pairs, in this order, out of the spool.
+absl::Status WritePositions(const FileToRead& spool, const std::vector<SpooledPair>& pairs, const fs::path& file, Manifest& manifest) {
+  ASSIGN_OR_RETURN(HashedFile out, HashedFile::Open(file));
+  std::string bytes;
+  for (const SpooledPair& pair : pairs) {
+    const size_t symbols = pair.input + pair.output;
+    bytes.resize((symbols + 1) * sizeof(uint16_t));
+    RETURN_IF_ERROR(spool.Read((pair.at + symbols) * sizeof(uint16_t), {bytes.data(), bytes.size()}));
+    RETURN_IF_ERROR(out.Write(bytes));
+  }
+  ASSIGN_OR_RETURN(manifest.files.emplace_back(), out.Close());
+  return absl::OkStatus();
+}
+
+// Where the files of a split are written.
+struct SplitFiles {
+  fs::path pairs, positions;
+};
+
+// Writes the files of a split out of the spool, and says how many pairs of each length it has.
+absl::Status WriteSplit(const FileToRead& spool, const PairSpool& spooled, std::vector<SpooledPair> pairs, const SplitFiles& files, std::vector<PairsOfLength>& lengths,
                         Manifest& manifest) {
   // Those of one length stay in the order in which they were met.
   std::ranges::sort(pairs, {}, [](const SpooledPair& pair) { return std::pair(pair.input, pair.at); });
-  ASSIGN_OR_RETURN(HashedFile out, HashedFile::Open(file));
+  ASSIGN_OR_RETURN(HashedFile out, HashedFile::Open(files.pairs));
   uint64_t end = 0;
   for (const SpooledPair& pair : pairs) {
-    const int length = static_cast<int>(pair.input), output = static_cast<int>(pair.output);
-    if (lengths.empty() || lengths.back().length != length) lengths.push_back({.length = length, .pairs = 0, .shortest_output = output, .longest_output = output});
-    PairsOfLength& of = lengths.back();
-    ++of.pairs;
-    of.shortest_output = std::min(of.shortest_output, output);
-    of.longest_output = std::max(of.longest_output, output);
+    Count(pair, spooled.has_positions(), lengths);
     end += pair.input + pair.output;
     RETURN_IF_ERROR(out.Write(BytesOfNumbers(std::span<const uint64_t>(&end, 1))));
   }
@@ -174,7 +211,7 @@ absl::Status WriteSplit(const FileToRead& spool, const PairSpool& spooled, std::
     RETURN_IF_ERROR(out.Write(BytesOfNumbers(std::span<const uint16_t>(ids))));
   }
   ASSIGN_OR_RETURN(manifest.files.emplace_back(), out.Close());
-  return absl::OkStatus();
+  return spooled.has_positions() ? WritePositions(spool, pairs, files.positions, manifest) : absl::OkStatus();
 }
 
 // How many of the test inputs are inputs to train on, too.
@@ -199,8 +236,8 @@ absl::Status ImportSpooled(const PairImport& wanted, const std::vector<fs::path>
   manifest.output_symbols = spooled.outputs().Ascending();
   manifest.test_inputs_in_training = TestInputsInTraining(std::move(train.input_hashes), test.input_hashes);
   ASSIGN_OR_RETURN(const FileToRead spool, FileToRead::Open(staging / kPairSpool));
-  RETURN_IF_ERROR(WriteSplit(spool, spooled, std::move(train.pairs), staging / kTrainPairsFile, manifest.train_pairs, manifest));
-  return WriteSplit(spool, spooled, std::move(test.pairs), staging / kTestPairsFile, manifest.test_pairs, manifest);
+  RETURN_IF_ERROR(WriteSplit(spool, spooled, std::move(train.pairs), {staging / kTrainPairsFile, staging / kTrainPositionsFile}, manifest.train_pairs, manifest));
+  return WriteSplit(spool, spooled, std::move(test.pairs), {staging / kTestPairsFile, staging / kTestPositionsFile}, manifest.test_pairs, manifest);
 }
 
 }  // namespace

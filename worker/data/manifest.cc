@@ -10,6 +10,7 @@
 
 #include "proto/base/names.h"
 #include "proto/base/sha256.h"
+#include "worker/data/pair_lengths_json.h"
 #include "worker/data/pair_lines.h"
 #include "worker/data/shard.h"
 #include "worker/data/token_corpus.h"
@@ -229,8 +230,10 @@ absl::StatusOr<std::vector<PairsOfLength>> ParseLengths(Fields& fields, const ch
     PairsOfLength read{.length = static_cast<int>(of.Integer("length", 1, kMaxSequence)), .pairs = of.Integer("pairs", 1, kMaxPairs)};
     read.shortest_output = static_cast<int>(of.Integer("shortest_output", 1, kMaxSequence));
     read.longest_output = static_cast<int>(of.Integer("longest_output", read.shortest_output, kMaxSequence));
+    if (of.Has("highest_position")) read.highest_position = static_cast<int>(of.Integer("highest_position", 0, kMaxGivenPosition));
     RETURN_IF_ERROR(of.status());
     if (!lengths.empty() && read.length <= lengths.back().length) return Bad(name, "lengths do not ascend");
+    if (!lengths.empty() && HavePositions(lengths) != (read.highest_position >= 0)) return Bad(name, "some lengths have positions and others have none");
     lengths.push_back(read);
     const auto bytes = [&read](int output) { return read.pairs * int64_t{8 + 2 * (read.length + output)}; };
     least += bytes(read.shortest_output);
@@ -244,6 +247,16 @@ absl::StatusOr<std::vector<PairsOfLength>> ParseLengths(Fields& fields, const ch
   return lengths;
 }
 
+// Where the pairs of a split have positions: their file must have one for each symbol and each pair.
+absl::Status CheckPositions(const char* name, const char* pairs_name, const std::vector<PairsOfLength>& lengths, const Manifest& manifest) {
+  int64_t pairs = 0;
+  for (const PairsOfLength& of : lengths) pairs += of.pairs;
+  const auto file = std::ranges::find(manifest.files, name, &FileEntry::name), of_pairs = std::ranges::find(manifest.files, pairs_name, &FileEntry::name);
+  if (file == manifest.files.end()) return Bad("files", fmt::format("'{}' is not there", name));
+  if (file->bytes != of_pairs->bytes - 6 * pairs) return Bad("files", fmt::format("'{}' has {} bytes, which is not what its pairs make", name, file->bytes));
+  return absl::OkStatus();
+}
+
 absl::Status ParsePairs(Fields& fields, Manifest& manifest) {
   ASSIGN_OR_RETURN(manifest.input_symbols, ParseSymbols(fields, "input_symbols"));
   ASSIGN_OR_RETURN(manifest.output_symbols, ParseSymbols(fields, "output_symbols"));
@@ -252,8 +265,12 @@ absl::Status ParsePairs(Fields& fields, Manifest& manifest) {
   manifest.test_inputs_in_training = fields.Integer("test_inputs_in_training", 0, kMaxBytes);
   manifest.skipped = fields.Strings("skipped");
   RETURN_IF_ERROR(fields.status());
-  if (manifest.files.size() != 2) return Bad("files", "some have no place among pairs");
-  return absl::OkStatus();
+  const bool positions = HavePositions(manifest.train_pairs);
+  if (positions != HavePositions(manifest.test_pairs)) return Bad("train, test", "one of them has positions and the other none");
+  if (manifest.files.size() != (positions ? 4 : 2)) return Bad("files", "some have no place among pairs");
+  if (!positions) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckPositions(kTrainPositionsFile, kTrainPairsFile, manifest.train_pairs, manifest));
+  return CheckPositions(kTestPositionsFile, kTestPairsFile, manifest.test_pairs, manifest);
 }
 
 absl::Status ParseFiles(Fields& fields, Manifest& manifest) {
@@ -275,14 +292,6 @@ absl::Status ParseFiles(Fields& fields, Manifest& manifest) {
     if (total > kMaxBytes) return Bad("files.bytes", "too many");
   }
   return absl::OkStatus();
-}
-
-Json LengthsJson(const std::vector<PairsOfLength>& lengths) {
-  Json list = Json::array();
-  for (const PairsOfLength& of : lengths) {
-    list.push_back({{"length", of.length}, {"pairs", of.pairs}, {"shortest_output", of.shortest_output}, {"longest_output", of.longest_output}});
-  }
-  return list;
 }
 
 Json ShardsJson(const std::vector<ShardEntry>& shards) {
@@ -329,7 +338,10 @@ std::string Manifest::Identity() const {
     for (const std::string& symbol : input_symbols) text += fmt::format("input {} {}\n", symbol.size(), symbol);
     for (const std::string& symbol : output_symbols) text += fmt::format("output {} {}\n", symbol.size(), symbol);
     for (const auto& [split, lengths] : {std::pair("train", &train_pairs), std::pair("test", &test_pairs)}) {
-      for (const PairsOfLength& of : *lengths) text += fmt::format("{} {} {} {} {}\n", split, of.length, of.pairs, of.shortest_output, of.longest_output);
+      for (const PairsOfLength& of : *lengths) {
+        text += fmt::format("{} {} {} {} {}\n", split, of.length, of.pairs, of.shortest_output, of.longest_output);
+        if (of.highest_position >= 0) text += fmt::format("positions to {}\n", of.highest_position);
+      }
     }
   } else {
     text += fmt::format("fit {}\n", fit);
@@ -374,8 +386,8 @@ std::string ToJson(const Manifest& manifest) {
   } else if (manifest.kind == Kind::kPairs) {
     json["input_symbols"] = manifest.input_symbols;
     json["output_symbols"] = manifest.output_symbols;
-    json["train"] = LengthsJson(manifest.train_pairs);
-    json["test"] = LengthsJson(manifest.test_pairs);
+    json["train"] = Json(JsonOf(manifest.train_pairs));
+    json["test"] = Json(JsonOf(manifest.test_pairs));
     json["test_inputs_in_training"] = manifest.test_inputs_in_training;
     json["skipped"] = manifest.skipped;
   } else {

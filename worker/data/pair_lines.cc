@@ -76,13 +76,35 @@ absl::Status AddField(const nlohmann::json& object, const std::string& field, Sy
   return absl::InvalidArgumentError(fmt::format("'{}' is neither a text nor a list of texts and whole numbers", field));
 }
 
-absl::Status ParseObject(std::string_view line, const PairFormat& format, Sequence input, Sequence output) {
+// One for each symbol of both sequences, and maybe one more for what stands behind the output.
+absl::Status AddPositions(const nlohmann::json& object, const std::string& field, PairOfSymbols& pair) {
+  const auto found = object.find(field);
+  if (found == object.end()) return absl::OkStatus();
+  const std::string elsewhere = "--positions-field names another field for them";
+  if (!found->is_array()) return absl::InvalidArgumentError(fmt::format("'{}' is no list of positions; {}", field, elsewhere));
+  const size_t symbols = pair.input.size() + pair.output.size();
+  if (found->size() != symbols && found->size() != symbols + 1) {
+    return absl::InvalidArgumentError(fmt::format("'{}' has {} numbers; there must be one for each of the {} symbols of input and output, and there may be one more for the end; {}",
+                                                  field, found->size(), symbols, elsewhere));
+  }
+  for (const nlohmann::json& one : *found) {
+    if (!one.is_number_integer() || one < 0 || one > kMaxGivenPosition) {
+      return absl::InvalidArgumentError(fmt::format("'{}' has {}, which is no whole number from 0 to {}; {}", field, OnOneLine(one.dump().substr(0, kMaxSymbolBytes)), kMaxGivenPosition, elsewhere));
+    }
+    pair.positions.push_back(one.get<uint16_t>());
+  }
+  pair.positions.resize(symbols + 1, 0);
+  return absl::OkStatus();
+}
+
+absl::Status ParseObject(std::string_view line, const PairFormat& format, Sequence input, Sequence output, PairOfSymbols& pair) {
   const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) {
     return absl::InvalidArgumentError(fmt::format("begins with '{{' and is no JSON object; write an input that begins so in one, too: {}", WhyNoJsonObject(line)));
   }
   RETURN_IF_ERROR(AddField(object, format.input_field, format.symbols, input));
-  return AddField(object, format.output_field, format.symbols, output);
+  RETURN_IF_ERROR(AddField(object, format.output_field, format.symbols, output));
+  return AddPositions(object, format.positions_field, pair);
 }
 
 }  // namespace
@@ -99,12 +121,13 @@ std::string_view WhyNoSymbol(std::string_view symbol) {
 absl::Status ParsePair(std::string_view line, const PairFormat& format, PairOfSymbols& pair) {
   pair.input.clear();
   pair.output.clear();
+  pair.positions.clear();
   if (const std::optional<size_t> at = FirstNotUtf8(line)) {
     return absl::InvalidArgumentError(fmt::format("not UTF-8: the byte 0x{:02x} at offset {} of the line belongs to no character; convert the file (iconv -f LATIN1 -t UTF-8)",
                                                   static_cast<unsigned char>(line[*at]), *at));
   }
   const Sequence input{.side = "input", .symbols = pair.input}, output{.side = "output", .symbols = pair.output};
-  if (line.front() == '{') return ParseObject(line, format, input, output);
+  if (line.front() == '{') return ParseObject(line, format, input, output, pair);
   const size_t tab = line.find('\t');
   if (tab == line.npos) return absl::InvalidArgumentError("has no tab, which stands between an input and its output, and is no JSON object");
   if (line.find('\t', tab + 1) != line.npos) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
 
 #include "worker/data/data_folder.h"
 
@@ -12,29 +11,19 @@ namespace longreach::data {
 
 static_assert(std::endian::native == std::endian::little, "files are read as they lie");
 
-bool HasEnds(std::span<const PairsOfLength> train, std::span<const PairsOfLength> test) {
-  std::map<int, int> outputs;  // By length: that of its outputs.
-  for (const std::span<const PairsOfLength> split : {train, test}) {
-    for (const PairsOfLength& of : split) {
-      if (of.shortest_output != of.longest_output) return true;
-      if (outputs.emplace(of.length, of.shortest_output).first->second != of.shortest_output) return true;
-    }
-  }
-  return false;
-}
-
 absl::StatusOr<PairSet> PairSet::Open(const std::filesystem::path& folder, const std::string& name, const std::string& sha256) {
   ASSIGN_OR_RETURN(Manifest manifest, ReadDataSet(folder, name, sha256, Kind::kPairs));
   PairSet set;
-  ASSIGN_OR_RETURN(set.parts_[0], OpenPart(folder / name / kTrainPairsFile, name, manifest.train_pairs));
-  ASSIGN_OR_RETURN(set.parts_[1], OpenPart(folder / name / kTestPairsFile, name, manifest.test_pairs));
+  ASSIGN_OR_RETURN(set.parts_[0], OpenPart(folder / name / kTrainPairsFile, folder / name / kTrainPositionsFile, name, manifest.train_pairs));
+  ASSIGN_OR_RETURN(set.parts_[1], OpenPart(folder / name / kTestPairsFile, folder / name / kTestPositionsFile, name, manifest.test_pairs));
   set.input_symbols_ = std::move(manifest.input_symbols);
   set.output_symbols_ = std::move(manifest.output_symbols);
   set.has_ends_ = HasEnds(manifest.train_pairs, manifest.test_pairs);
   return set;
 }
 
-absl::StatusOr<PairSet::Part> PairSet::OpenPart(const std::filesystem::path& file, const std::string& name, const std::vector<PairsOfLength>& lengths) {
+absl::StatusOr<PairSet::Part> PairSet::OpenPart(const std::filesystem::path& file, const std::filesystem::path& positions, const std::string& name,
+                                                const std::vector<PairsOfLength>& lengths) {
   Part part;
   part.lengths = lengths;
   int64_t pairs = 0;
@@ -61,6 +50,12 @@ absl::StatusOr<PairSet::Part> PairSet::OpenPart(const std::filesystem::path& fil
       before = end;
     }
   }
+  if (sound && HavePositions(lengths)) {
+    ASSIGN_OR_RETURN(part.positions_file, MappedFile::Open(positions));
+    const std::span<const uint8_t> given = part.positions_file.bytes();
+    part.positions = {reinterpret_cast<const uint16_t*>(given.data()), given.size() / sizeof(uint16_t)};
+    sound = part.positions.size() == part.symbols.size() + part.ends.size();
+  }
   if (sound) return part;
   return absl::DataLossError(fmt::format("{}: its pairs do not follow each other; 'longreach data remove {}' and import it anew", file.string(), name));
 }
@@ -71,7 +66,9 @@ Pair PairSet::pair(Split split, int length, int64_t index) const {
   const size_t which = static_cast<size_t>(part.first[static_cast<size_t>(of - part.lengths.begin())] + index);
   const size_t begin = which == 0 ? 0 : static_cast<size_t>(part.ends[which - 1]), end = static_cast<size_t>(part.ends[which]);
   const size_t input = static_cast<size_t>(length);
-  return {.input = part.symbols.subspan(begin, input), .output = part.symbols.subspan(begin + input, end - begin - input)};
+  Pair pair{.input = part.symbols.subspan(begin, input), .output = part.symbols.subspan(begin + input, end - begin - input), .positions = {}};
+  if (!part.positions.empty()) pair.positions = part.positions.subspan(begin + which, end - begin + 1);
+  return pair;
 }
 
 }  // namespace longreach::data

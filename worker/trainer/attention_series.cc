@@ -8,9 +8,10 @@ namespace longreach::trainer {
 
 namespace {
 
-// Of the first sequence: where it is an addition to the embedding each may have its own.
+// Of the first sequence: what is added to the embedding may be each one's own.
 PassPositions OfFirst(PassPositions positions) {
   if (positions.embedding.defined() && positions.embedding.dim() == 2) positions.embedding = positions.embedding[0];
+  if (positions.given.defined()) positions.given = positions.given.narrow(0, 0, 1);
   return positions;
 }
 

@@ -60,6 +60,7 @@ struct PassPositions {
   Tensor embedding;                  // kEmbedding: int64 [T], or [B, T] when each sequence is shifted.
   std::vector<Tensor> rotation;      // kRotation: int64 [T] for each layer.
   std::vector<Distances> distances;  // kDistances: for each layer.
+  Tensor given;                      // With positions.data_rows, whatever the encoding uses: int64 [B, T], those that the data brings with it.
   bool test = false;
 };
 

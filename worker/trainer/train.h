@@ -80,6 +80,8 @@ struct PackSettings {
     double rope_factor = 1;
     int original_length = 0;
     enum class RopeScalingAt { kTests, kAlways } rope_scaling_at = RopeScalingAt::kTests;
+    int data_rows = 0;   // 0: positions of the data are not read.
+    int data_shift = 0;  // The furthest that these are moved up in training.
   } positions;
 
   struct Training {

@@ -141,6 +141,11 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
   const PackSettings::Positions& positions = settings.positions;
   RETURN_IF_ERROR(InRange("positions.max_position", positions.max_position, 1, kMaxRows));
   RETURN_IF_ERROR(InRange("positions.shift_max", positions.shift_max, 0, kMaxRows));
+  RETURN_IF_ERROR(InRange("positions.data_rows", positions.data_rows, 0, kMaxRows));
+  RETURN_IF_ERROR(InRange("positions.data_shift", positions.data_shift, 0, kMaxRows));
+  if (positions.data_rows > 0 && settings.experiment != "sequences") {
+    return Refuse("positions.data_rows", positions.data_rows, Text("is for experiment 'sequences', whose data may have positions, not for '", settings.experiment, "'"));
+  }
   RETURN_IF_ERROR(ValidateRopeScaling(settings));
   if (IsCausal(settings) && (positions.relative_as_released || settings.model.break_symmetry)) {
     return Refuse(positions.relative_as_released ? "positions.relative_as_released" : "model.break_symmetry", "true",

@@ -29,6 +29,15 @@ v1::SweepSpec EncoderSweep() {
   return sweep;
 }
 
+v1::SweepSpec PairsSweep() {
+  v1::SweepSpec sweep = EncoderSweep();
+  sweep.set_experiment("sequences");
+  sweep.mutable_axes()->set_task(0, "pairs");
+  sweep.mutable_training()->add_lengths(4);
+  sweep.mutable_evaluation()->add_lengths(8);
+  return sweep;
+}
+
 TEST(ForOlderWorkersTest, WhatWasDoneBeforeIsSaidAsBefore) {
   const v1::JobSpec encoder = SentOf(EncoderSweep(), [](v1::SweepSpec&) {});
   EXPECT_FALSE(encoder.model().has_norm());
@@ -36,6 +45,10 @@ TEST(ForOlderWorkersTest, WhatWasDoneBeforeIsSaidAsBefore) {
   EXPECT_FALSE(encoder.training().has_schedule());
   EXPECT_TRUE(encoder.model().has_causal()) << "nothing else is left out";
   EXPECT_EQ(encoder.training().steps(), 2'000'000);
+
+  const v1::JobSpec pairs = SentOf(PairsSweep(), [](v1::SweepSpec&) {});
+  EXPECT_FALSE(pairs.positions().has_data_rows());
+  EXPECT_FALSE(pairs.positions().has_data_shift());
 
   const v1::JobSpec llama = SentOf(LlamaSweep(), [](v1::SweepSpec&) {});
   EXPECT_FALSE(llama.training().has_schedule());
@@ -48,6 +61,7 @@ TEST(ForOlderWorkersTest, WhatTheyCannotDoIsSaidToThem) {
   const auto of_encoder = [](const ChangeSweep& change) { return SentOf(EncoderSweep(), change); };
   EXPECT_EQ(of_encoder([](v1::SweepSpec& s) { s.mutable_model()->set_norm("pre"); }).model().norm(), "pre");
   EXPECT_EQ(of_encoder([](v1::SweepSpec& s) { s.mutable_model()->set_length_scaling("log"); }).model().length_scaling(), "log");
+  EXPECT_EQ(SentOf(PairsSweep(), [](v1::SweepSpec& s) { s.mutable_positions()->set_data_rows(50); }).positions().data_rows(), 50);
   EXPECT_EQ(of_encoder([](v1::SweepSpec& s) { s.mutable_training()->set_warmup_steps(10); }).training().schedule(), "constant");
   for (const char* schedule : {"cosine", "linear"}) {
     EXPECT_EQ(of_encoder([&](v1::SweepSpec& s) { s.mutable_training()->set_schedule(schedule); }).training().schedule(), schedule);
@@ -61,6 +75,7 @@ TEST(ForOlderWorkersTest, NoGroupComesWhereThereWasNone) {
   v1::JobSpec job;
   LeaveOutForOlderWorkers(job);
   EXPECT_FALSE(job.has_model());
+  EXPECT_FALSE(job.has_positions());
   EXPECT_FALSE(job.has_training());
 }
 

@@ -131,6 +131,8 @@ TEST(SequencesTest, OtherSettingsAreOtherJobsAndOtherPacks) {
       [](v1::SweepSpec& s) { s.mutable_training()->set_schedule("linear"); },
       [](v1::SweepSpec& s) { s.mutable_training()->set_warmup_steps(10); },
       [](v1::SweepSpec& s) { s.set_data("other"); },
+      [](v1::SweepSpec& s) { s.mutable_positions()->set_data_rows(100); },
+      [](v1::SweepSpec& s) { s.mutable_positions()->set_data_rows(100), s.mutable_positions()->set_data_shift(20); },
   };
   const ExpandedJob before = Expansion::Of(SequencesSweep())->At(0);
   for (const Change& change : changes) {
@@ -159,6 +161,36 @@ TEST(SequencesTest, WeightsAreOfTheSameMake) {
   input.mutable_from()->mutable_model()->set_norm("post");
   input.mutable_from()->mutable_model()->set_layers(2);
   EXPECT_THAT(Refused(sweep), HasSubstr("model.layers is 2 there and 5 here"));
+}
+
+// Whether there are rows for all positions is known where the data is.
+TEST(SequencesTest, PositionsOfTheDataAreReadWhereThereAreRowsForThem) {
+  v1::SweepSpec sweep = SequencesSweep();
+  EXPECT_EQ(JobOf(sweep).positions().data_rows(), 0);
+  EXPECT_FALSE(JobOf(sweep).positions().has_data_shift());
+  sweep.mutable_positions()->set_data_shift(20);
+  EXPECT_FALSE(JobOf(sweep).positions().has_data_shift()) << "it may stand there for other systems";
+  EXPECT_EQ(Expansion::Of(sweep)->At(0).id, Expansion::Of(SequencesSweep())->At(0).id);
+  sweep.mutable_positions()->set_data_rows(21);
+  EXPECT_EQ(JobOf(sweep).positions().data_rows(), 21);
+  EXPECT_EQ(JobOf(sweep).positions().data_shift(), 20);
+  const auto bytes = [](const v1::SweepSpec& asked) { return FindKind("sequences")->CostOf(JobOf(asked)).checkpoint_bytes; };
+  EXPECT_DOUBLE_EQ(bytes(sweep) - bytes(SequencesSweep()), 12.0 * 21 * 64);
+
+  sweep.mutable_positions()->set_data_rows(20);
+  EXPECT_EQ(Refused(sweep), "positions.data_shift: 20 moves positions out of the 20 rows of positions.data_rows\n  set fewer, or more rows");
+  EXPECT_EQ(RefusedWith([](v1::SweepSpec& s) { s.mutable_positions()->set_data_rows(-1); }), "positions.data_rows: -1 is below 0");
+  EXPECT_EQ(RefusedWith([](v1::SweepSpec& s) { s.mutable_positions()->set_data_shift(-1); }), "positions.data_shift: -1 is below 0");
+  EXPECT_THAT(RefusedWith([](v1::SweepSpec& s) {
+                s.mutable_positions()->set_data_rows(8);
+                AddWeights(s).mutable_from()->mutable_positions()->set_data_rows(9);
+              }), HasSubstr("inputs.weights.from: positions.data_rows is 9 there and 8 here, so its parameters do not fit"));
+  v1::SweepSpec algorithmic = SequencesSweep();
+  algorithmic.set_experiment("algorithmic");
+  algorithmic.clear_data();
+  algorithmic.mutable_axes()->set_task(0, "even_pairs");
+  algorithmic.mutable_positions()->set_data_rows(8);
+  EXPECT_THAT(Refused(algorithmic), HasSubstr("positions.data_rows: is a setting of the kind 'sequences', not of 'algorithmic'"));
 }
 
 // Of tapes of twice the length and 32 symbols of each kind, which is no more than a guess.

@@ -47,6 +47,7 @@ TEST(DecoderValuesTest, ThatBothDoNotCompareIsSaidWhereATableHasBothAndATaskHasS
   v1::SweepSpec sweep = DecoderAndEncoder();
   EXPECT_THAT(NoteOnDecoders(sweep, "accuracy", {"first", "second"}), ::testing::HasSubstr("accuracy of decoders (model.causal: true) is of outputs that are each predicted"));
   EXPECT_NE(NoteOnDecoders(sweep, "loss", {"first", "second"}), "");
+  EXPECT_NE(NoteOnDecoders(sweep, "output_accuracy", {"first", "second"}), "");
   EXPECT_EQ(NoteOnDecoders(sweep, "exact_match", {"first"}), "");
   EXPECT_EQ(NoteOnDecoders(sweep, "accuracy", {"first"}), "");
   EXPECT_EQ(NoteOnDecoders(sweep, "accuracy", {"second"}), "");

@@ -154,6 +154,52 @@ TEST_F(ImportPairsTest, TheIdentityIsThatOfThePairsAndNotOfTheirNameOrPlace) {
   }
 }
 
+TEST_F(ImportPairsTest, PositionsThatLinesHaveStayWithTheirPairs) {
+  const std::string train = "{\"input\": \"12+3\", \"output\": \"51\", \"positions\": [2, 1, 0, 1, 1, 2]}\n"
+                            "{\"input\": \"9\", \"output\": \"9\", \"positions\": [65535, 7, 3]}\n"
+                            "{\"input\": \"12-3\", \"output\": \"9\", \"positions\": [2, 1, 0, 1, 5]}\n";
+  const std::string test = "{\"input\": \"1\", \"output\": \"11\", \"positions\": [0, 0, 4]}\n";
+  ASSERT_OK_AND_ASSIGN(const Manifest made, ImportTexts(train, test));
+
+  EXPECT_THAT(Stored(kTrain), ElementsAre("9>9", "1 2 + 3>5 1", "1 2 - 3>9"));
+  ASSERT_OK_AND_ASSIGN(const PairSet set, PairSet::Open(data_, "sums", made.Identity()));
+  EXPECT_TRUE(set.has_positions());
+  EXPECT_THAT(set.pair(kTrain, 1, 0).positions, ElementsAre(65535, 7, 3)) << "one for the end, too";
+  EXPECT_THAT(set.pair(kTrain, 4, 0).positions, ElementsAre(2, 1, 0, 1, 1, 2, 0)) << "an end without one is nowhere";
+  EXPECT_THAT(set.pair(kTrain, 4, 1).positions, ElementsAre(2, 1, 0, 1, 5, 0));
+  EXPECT_THAT(set.pair(kTest, 1, 0).positions, ElementsAre(0, 0, 4, 0));
+  EXPECT_THAT(set.lengths(kTrain), ElementsAre(PairsOfLength{1, 1, 1, 1, 65535}, PairsOfLength{4, 2, 1, 2, 5}));
+  EXPECT_THAT(set.lengths(kTest), ElementsAre(PairsOfLength{1, 1, 2, 2, 4}));
+  EXPECT_OK(CheckDataSet(data_, "sums"));
+
+  std::string elsewhere = train;
+  elsewhere.replace(elsewhere.find("[2, 1, 0"), 8, "[2, 1, 3");
+  ASSERT_OK_AND_ASSIGN(const Manifest moved, ImportTexts(elsewhere, test, "moved"));
+  EXPECT_NE(moved.Identity(), made.Identity());
+  ASSERT_OK_AND_ASSIGN(const Manifest without, ImportTexts(train, test, "without", {.positions_field = "other"}));
+  EXPECT_NE(without.Identity(), made.Identity());
+  ASSERT_OK_AND_ASSIGN(const PairSet plain, PairSet::Open(data_, "without", without.Identity()));
+  EXPECT_FALSE(plain.has_positions());
+  EXPECT_TRUE(plain.pair(kTrain, 1, 0).positions.empty());
+
+  const fs::path file = data_ / "sums" / kTrainPositionsFile;
+  const std::string whole = Read(file);
+  for (const std::string& other : {whole.substr(0, whole.size() - 2), std::string()}) {
+    Write(file, other);
+    EXPECT_EQ(PairSet::Open(data_, "sums", "").status().code(), absl::StatusCode::kDataLoss) << other.size();
+  }
+  fs::remove(file);
+  EXPECT_EQ(PairSet::Open(data_, "sums", "").status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(ImportPairsTest, EitherAllPairsHavePositionsOrNone) {
+  const std::string with = "{\"input\": \"a\", \"output\": \"1\", \"positions\": [1, 1]}\n";
+  EXPECT_THAT(std::string(ImportTexts(with + "a\t1\n", with).status().message()), HasSubstr("train.txt:2: has no positions, and those before have some; either all pairs have some, or none"));
+  EXPECT_THAT(std::string(ImportTexts("a\t1\n" + with, with).status().message()), HasSubstr("train.txt:2: has positions, and those before have none"));
+  EXPECT_THAT(std::string(ImportTexts(with, "a\t1\n").status().message()), HasSubstr("test.txt:1: has no positions"));
+  EXPECT_EQ(NamesIn(data_), "");
+}
+
 TEST_F(ImportPairsTest, WhatIsWrongWithALineIsToldWithItsFileAndNumber) {
   std::string many;  // 4,097 different symbols.
   for (int i = 0; i < 4097; ++i) many += (i == 0 ? "[" : ",") + std::to_string(i);
@@ -183,6 +229,14 @@ TEST_F(ImportPairsTest, WhatIsWrongWithALineIsToldWithItsFileAndNumber) {
       {"a\t" + std::string(65'537, '1'), "the output has more than 65536 symbols"},
       {"{\"input\": " + many + ", \"output\": \"1\"}", "'4096' would be input symbol number 4097, and there may be 4096 different ones"},
       {"{\"input\": \"0\", \"output\": " + many + "}", "'4096' would be output symbol number 4097"},
+      {"{\"input\": \"ab\", \"output\": \"1\", \"positions\": 3}", "'positions' is no list of positions; --positions-field names another field for them"},
+      {"{\"input\": \"ab\", \"output\": \"1\", \"positions\": [1, 2]}", "'positions' has 2 numbers; there must be one for each of the 3 symbols of input and output"},
+      {"{\"input\": \"ab\", \"output\": \"1\", \"positions\": [1, 2, 3, 4, 5]}", "'positions' has 5 numbers"},
+      {"{\"input\": \"ab\", \"output\": \"1\", \"positions\": [1, 2, 65536]}", "'positions' has 65536, which is no whole number from 0 to 65535"},
+      {"{\"input\": \"ab\", \"output\": \"1\", \"positions\": [1, -1, 2]}", "'positions' has -1, which is no whole number"},
+      {"{\"input\": \"ab\", \"output\": \"1\", \"positions\": [1, 1.0, 2]}", "'positions' has 1.0, which is no whole number"},
+      {"{\"input\": \"ab\", \"output\": \"1\", \"positions\": [1, 18446744073709551615, 2]}", "'positions' has 18446744073709551615, which"},
+      {"{\"input\": \"ab\", \"output\": \"1\", \"positions\": [1, \"2\", 2]}", "'positions' has \"2\", which is no whole number"},
   };
   for (const auto& [line, why] : cases) {
     const absl::Status refused = ImportTexts("0\t0\n\n" + line + "\n", "0\t0\n").status();

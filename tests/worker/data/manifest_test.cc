@@ -86,8 +86,19 @@ Manifest Pairs() {
   return manifest;
 }
 
+// Their files have a position for each symbol, and one for each pair.
+Manifest PairsWithPositions() {
+  Manifest manifest = Pairs();
+  manifest.train_pairs[0].highest_position = 9;
+  manifest.train_pairs[1].highest_position = 0;
+  manifest.test_pairs[0].highest_position = 65'535;
+  manifest.files.push_back({"train.positions", 2 * (11 + 3 * 2 + 2 + 4), std::string(64, 'a')});
+  manifest.files.push_back({"test.positions", 2 * (14 + 2 + 2), std::string(64, 'b')});
+  return manifest;
+}
+
 TEST(ManifestTest, ReadsWhatWasWritten) {
-  for (const Manifest& manifest : {Text(), Images(), Tokens(), Model(), LongBench(), Pairs()}) {
+  for (const Manifest& manifest : {Text(), Images(), Tokens(), Model(), LongBench(), Pairs(), PairsWithPositions()}) {
     ASSERT_OK_AND_ASSIGN(const Manifest read, ParseManifest(ToJson(manifest)));
     EXPECT_EQ(read.Identity(), manifest.Identity());
     EXPECT_EQ(read.name, manifest.name);
@@ -246,6 +257,7 @@ TEST(ManifestTest, PairsAreTheirSymbolsAndLengths) {
   // Pinned: stores out there have it.
   EXPECT_EQ(Pairs().Identity(), "acf34c15f7afd2bafe706cc34d0b59a94ade44f07dcd03422fef0c435a427d52");
   EXPECT_EQ(identity([](Manifest& m) { m.test_inputs_in_training = 2; }), Pairs().Identity());
+  EXPECT_NE(identity([](Manifest& m) { m.test_pairs[0].highest_position = 0; }), Pairs().Identity());
   EXPECT_NE(identity([](Manifest& m) { m.input_symbols[0] = "-"; }), Pairs().Identity());
   EXPECT_NE(identity([](Manifest& m) { m.output_symbols.pop_back(); }), Pairs().Identity());
   EXPECT_NE(identity([](Manifest& m) { m.train_pairs[0].longest_output = 5; }), Pairs().Identity());
@@ -279,6 +291,14 @@ TEST(ManifestTest, WhatIsWrongInTheManifestOfPairsIsNamed) {
       {"another file", [](Json& m) { m["files"][1]["name"] = "valid.pairs"; }, "'test.pairs' is not there"},
       {"one file more", [](Json& m) { m["files"].push_back({{"name", "x"}, {"bytes", 1}, {"sha256", std::string(64, 'd')}}); }, "no place among pairs"},
       {"a share for a number", [](Json& m) { m["test_inputs_in_training"] = 0.5; }, "test_inputs_in_training"},
+  });
+  ExpectRefused(PairsWithPositions(), {
+      {"one length without", [](Json& m) { m["train"][1].erase("highest_position"); }, "train: some lengths have positions and others have none"},
+      {"one split without", [](Json& m) { m["test"][0].erase("highest_position"); }, "train, test: one of them has positions and the other none"},
+      {"a position beyond all", [](Json& m) { m["train"][0]["highest_position"] = 65'536; }, "train.highest_position"},
+      {"no file of them", [](Json& m) { m["files"].erase(3); }, "some have no place among pairs"},
+      {"another file", [](Json& m) { m["files"][2]["name"] = "x"; }, "'train.positions' is not there"},
+      {"too few", [](Json& m) { m["files"][3]["bytes"] = 34; }, "'test.positions' has 34 bytes, which is not what its pairs make"},
   });
 }
 

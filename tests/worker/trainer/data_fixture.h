@@ -58,14 +58,6 @@ class DataTest : public PackTest {
     request.data.folder = Folder("data");
     return request;
   }
-
-  static double ValueOf(const MemberResult& result, const std::string& metric, int length) {
-    for (const Measurement& one : result.measurements) {
-      if (one.metric == metric && one.length == length) return one.value;
-    }
-    ADD_FAILURE() << "no " << metric << " at " << length;
-    return 0;
-  }
 };
 
 }  // namespace longreach::trainer

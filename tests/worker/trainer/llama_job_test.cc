@@ -63,11 +63,7 @@ class LlamaJobTest : public PackTest {
 
   // Of the first member.
   static double ValueOf(const PackResult& result, const std::string& metric, int length, const std::string& slice = "") {
-    for (const Measurement& one : result.results.at(0).measurements) {
-      if (one.metric == metric && one.length == length && one.slice == slice) return one.value;
-    }
-    ADD_FAILURE() << "no " << metric << " at " << length << " '" << slice << "'";
-    return 0;
+    return trainer::ValueOf(result.results.at(0), metric, length, slice);
   }
 
   PackRequest EvaluationOf(const PackSettings& settings, const PackResult& trained, const std::string& folder) {

@@ -67,13 +67,7 @@ class MixtureTest : public PackTest {
     return request;
   }
 
-  static double LossOf(const MemberResult& result) {
-    for (const Measurement& one : result.measurements) {
-      if (one.metric == "loss" && one.length == 16) return one.value;
-    }
-    ADD_FAILURE() << "no loss";
-    return 0;
-  }
+  static double LossOf(const MemberResult& result) { return ValueOf(result, "loss", 16); }
 };
 
 // The tokens of one block of a batch.

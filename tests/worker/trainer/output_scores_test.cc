@@ -31,14 +31,6 @@ ByLengthAndSlice OutputsOf(const std::vector<Measurement>& all) {
   return found;
 }
 
-double AccuracyAt(const MemberResult& result, int length) {
-  for (const Measurement& one : result.measurements) {
-    if (one.metric == "accuracy" && one.length == length) return one.value;
-  }
-  ADD_FAILURE() << "no accuracy at " << length;
-  return 0;
-}
-
 // The second length has a third output, and none of its sequences has the fourth.
 TEST(OutputScoresTest, AreSharesAndMeansOverTheLengthsThatHaveThem) {
   const std::vector<Measurement> scores = OutputScores({4, 6}, {{{.hits = 3, .counted = 4}, {.hits = 1, .counted = 4}},
@@ -72,7 +64,7 @@ TEST_F(OutputScoresJobTest, EachEngineMeasuresWhatItsAccuracyIsTheMeanOf) {
         for (const int length : {8, 13}) {
           double sum = 0;
           for (int output = 1; output <= length; ++output) sum += found.at({length, Text("output=", output)});
-          EXPECT_NEAR(sum / length, AccuracyAt(member, length), 1e-12) << engine << " " << length;
+          EXPECT_NEAR(sum / length, ValueOf(member, "accuracy", length), 1e-12) << engine << " " << length;
         }
         EXPECT_THAT(found.at({0, "output=3"}), DoubleNear((found.at({8, "output=3"}) + found.at({13, "output=3"})) / 2, 1e-12));
         EXPECT_EQ(found.at({0, "output=13"}), found.at({13, "output=13"}));

@@ -107,6 +107,15 @@ class PackTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
+// What a member measured; over all lengths at length 0.
+inline double ValueOf(const MemberResult& result, const std::string& metric, int length, const std::string& slice = "") {
+  for (const Measurement& one : result.measurements) {
+    if (one.metric == metric && one.length == length && one.slice == slice) return one.value;
+  }
+  ADD_FAILURE() << "no " << metric << " at " << length << " '" << slice << "'";
+  return 0;
+}
+
 // Bit for bit.
 inline void ExpectSameMeasurements(const MemberResult& a, const MemberResult& b) {
   ASSERT_EQ(a.measurements.size(), b.measurements.size());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "tests/worker/trainer/pack_fixture.h"
 #include "worker/data/import_pairs.h"
 #include "worker/data/progress.h"
+#include "worker/trainer/problems/kinds.h"
+#include "worker/trainer/problems/problem.h"
+#include "worker/trainer/problems/sequences.h"
 
 namespace longreach::trainer {
 
@@ -41,10 +45,16 @@ Lines PairsOver(const std::string& alphabet, const std::vector<int>& lengths, in
 class PairsTest : public PackTest {
  protected:
   void Import(const std::string& name, const Lines& train, const Lines& test) {
-    for (const auto& [file, pairs] : {std::pair("train", &train), std::pair("test", &test)}) {
-      std::ofstream out(Folder(name + "_source") / file);
-      for (const auto& [input, output] : *pairs) out << input << '\t' << output << '\n';
-    }
+    const auto text = [](const Lines& pairs) {
+      std::string lines;
+      for (const auto& [input, output] : pairs) lines += input + "\t" + output + "\n";
+      return lines;
+    };
+    ImportTexts(name, text(train), text(test));
+  }
+  void ImportTexts(const std::string& name, const std::string& train, const std::string& test) {
+    std::ofstream(Folder(name + "_source") / "train") << train;
+    std::ofstream(Folder(name + "_source") / "test") << test;
     data::NoProgress quiet;
     const auto imported = data::ImportPairs({.folder = Folder("data"), .name = name, .sources = {Folder(name + "_source") / "train"},
                                              .test_sources = {Folder(name + "_source") / "test"}}, quiet);
@@ -67,9 +77,18 @@ class PairsTest : public PackTest {
     settings.evaluation.examples = 0;
     return settings;
   }
+  DataSource Here() const { return {.folder = Folder("data"), .sha256 = ""}; }
+  // The settings as Train() resolves them, and their problem.
+  std::pair<PackSettings, std::unique_ptr<Problem>> Resolved(PackSettings settings) const {
+    const absl::Status read = ReadPairs(settings, Here());
+    EXPECT_TRUE(read.ok()) << read;
+    auto problem = MakeProblem(settings, Here());
+    EXPECT_TRUE(problem.ok()) << problem.status();
+    return {settings, problem.ok() ? *std::move(problem) : nullptr};
+  }
   PackRequest RequestOf(const PackSettings& settings, int members, const std::string& folder) const {
     PackRequest request = Request(settings, members, folder);
-    request.data = {.folder = Folder("data"), .sha256 = ""};
+    request.data = Here();
     return request;
   }
 };

@@ -83,11 +83,7 @@ class PublishedModelTest : public PackTest {
   }
 
   static double LossOf(const PackResult& result, int length) {
-    for (const Measurement& one : result.results.at(0).measurements) {
-      if (one.metric == "loss" && one.length == length) return one.value;
-    }
-    ADD_FAILURE() << "no loss at " << length;
-    return 0;
+    return ValueOf(result.results.at(0), "loss", length);
   }
 
   std::vector<std::string> texts_;

@@ -29,13 +29,7 @@ class RopeScalingTest : public PackTest {
   static Tensor Rotation(const PackSettings& settings, int64_t tape, bool test, int64_t spread = 1) {
     return MakeModel(settings)->encoding().Rotation(at::arange(tape, at::kLong) * spread, test);
   }
-  static double LossOf(const MemberResult& result) {
-    for (const Measurement& one : result.measurements) {
-      if (one.metric == "loss" && one.length == 0) return one.value;
-    }
-    ADD_FAILURE() << "no loss";
-    return 0;
-  }
+  static double LossOf(const MemberResult& result) { return ValueOf(result, "loss", 0); }
   static PackSettings Rope() { return SmallSettings("reverse_string", "rope", false); }
 };
 

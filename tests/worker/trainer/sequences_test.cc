@@ -23,15 +23,6 @@ namespace {
 class SequencesTest : public PairsTest {
  protected:
   data::PairSet Open(const std::string& name) const { return *data::PairSet::Open(Folder("data"), name, ""); }
-  DataSource Here() const { return {.folder = Folder("data"), .sha256 = ""}; }
-  // The settings as Train() resolves them, and their problem.
-  std::pair<PackSettings, std::unique_ptr<Problem>> Resolved(PackSettings settings) const {
-    const absl::Status read = ReadPairs(settings, Here());
-    EXPECT_TRUE(read.ok()) << read;
-    auto problem = MakeProblem(settings, Here());
-    EXPECT_TRUE(problem.ok()) << problem.status();
-    return {settings, problem.ok() ? *std::move(problem) : nullptr};
-  }
 };
 
 // What a row of a batch says, in symbols: the input, and the outputs that count; "$" for an end.
@@ -210,16 +201,10 @@ TEST_F(SequencesTest, AModelLearnsThem) {
   settings.evaluation.lengths = {3, 4};
   const PackResult result = Run(RequestOf(settings, 1, "learns"));
   ASSERT_EQ(result.results.size(), 1u);
-  const auto value = [&](const std::string& metric, int length) {
-    for (const Measurement& one : result.results[0].measurements) {
-      if (one.metric == metric && one.length == length) return one.value;
-    }
-    ADD_FAILURE() << metric;
-    return 0.0;
-  };
-  EXPECT_GT(value("accuracy", 3), 0.95);
-  EXPECT_GT(value("exact_match", 3), 0.9);
-  EXPECT_LE(value("exact_match", 4), value("accuracy", 4));
+  const MemberResult& learned = result.results[0];
+  EXPECT_GT(ValueOf(learned, "accuracy", 3), 0.95);
+  EXPECT_GT(ValueOf(learned, "exact_match", 3), 0.9);
+  EXPECT_LE(ValueOf(learned, "exact_match", 4), ValueOf(learned, "accuracy", 4));
 }
 
 // As many symbols make weights that fit: with others each would be read as another.

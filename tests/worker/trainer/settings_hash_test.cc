@@ -159,6 +159,19 @@ TEST(SettingsHashTest, NamesWhatScalesAnEncodersRotations) {
   expect_another("another base");
 }
 
+TEST(SettingsHashTest, NamesRowsForPositionsOfTheData) {
+  PackSettings settings;
+  settings.experiment = "sequences";
+  const std::string before = SettingsHash(settings);
+  settings.positions.data_shift = 7;
+  EXPECT_EQ(SettingsHash(settings), before);
+  settings.positions.data_rows = 40;
+  const std::string with_rows = SettingsHash(settings);
+  EXPECT_NE(with_rows, before);
+  settings.positions.data_shift = 8;
+  EXPECT_NE(SettingsHash(settings), with_rows);
+}
+
 // That each field has a line the compiler asks; that its value is in the line it does not.
 TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
   using S = PackSettings;
@@ -206,6 +219,7 @@ TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
       {"rope_factor", [](S& s) { ++s.positions.rope_factor; }},
       {"original_length", [](S& s) { ++s.positions.original_length; }},
       {"rope_scaling_at", [](S& s) { s.positions.rope_scaling_at = S::Positions::RopeScalingAt::kAlways; }},
+      {"data_rows", [](S& s) { s.positions.data_rows = 50; }},
       {"steps", [](S& s) { ++s.training.steps; }},
       {"batch_size", [](S& s) { ++s.training.batch_size; }},
       {"training.lengths", [](S& s) { ++s.training.lengths.back(); }},

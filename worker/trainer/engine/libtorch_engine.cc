@@ -398,6 +398,7 @@ class LibtorchEngine final : public StepEngine {
     if (terms.addition.defined() && terms.addition.dim() == 3) {
       feed.terms.addition = terms.addition.narrow(0, first, count);
     }
+    if (terms.given_positions.defined()) feed.terms.given_positions = terms.given_positions.narrow(0, first, count);
     if (dropout) feed.keep = DropoutFactors(settings_, *model_, batch, first, count, drawing_);
     group.targets = at::empty({count * batch.outputs}, at::kLong);
     for (int64_t i = 0; i < group.targets.numel(); ++i) {

@@ -11,7 +11,7 @@
 namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 
 LONGREACH_INLINE bool DependsOnTokenAlone(const Model& m, const Pass& pass, const Tile& tile) {
-  return m.tokens <= kTokenRow && pass.addition_row == nullptr && DropoutAt(m, pass, tile, 0, 0).bits == nullptr;
+  return m.tokens <= kTokenRow && pass.addition_row == nullptr && pass.given_row == nullptr && DropoutAt(m, pass, tile, 0, 0).bits == nullptr;
 }
 
 // Work::token_qkv [3 D][token], neither rotated nor rounded yet.

@@ -55,18 +55,22 @@ void Embed(const Model& m, const Pass& pass, const Member& member, const Tile& t
   const Dropout drop = DropoutAt(m, pass, tile, 0, 0);
   alignas(64) float value[kLanes];
   for (int t = 0; t < pass.tape; ++t) {
-    const float *row[kLanes], *added[kLanes];
+    const float *row[kLanes], *added[kLanes], *given[kLanes];
     for (int i = 0; i < kLanes; ++i) {
       row[i] = member.parameters + m.embed + int64_t{tile.tokens[t * kLanes + i]} * m.dim;
       // Lanes beyond the batch take the first one's.
       const int64_t sequence = i < tile.live ? tile.first + i : tile.first;
       added[i] = pass.addition_row == nullptr ? nullptr : member.addition + sequence * pass.addition_by_sequence + pass.addition_row[t];
+      given[i] = pass.given_row == nullptr ? nullptr : member.parameters + pass.given_row[sequence * pass.tape + t];
     }
     for (int f = 0; f < m.dim; ++f) {
       if (pass.addition_row == nullptr) {
         for (int i = 0; i < kLanes; ++i) value[i] = row[i][f] * scale;
       } else {
         for (int i = 0; i < kLanes; ++i) value[i] = row[i][f] * scale + added[i][f];
+      }
+      if (pass.given_row != nullptr) {
+        for (int i = 0; i < kLanes; ++i) value[i] += given[i][f];
       }
       Store(work.first_h + f * work.ld + t * kLanes, drop(t, f, Load(value)));
     }
@@ -224,6 +228,9 @@ void EmbedBackward(const Model& m, const Pass& pass, const Tile& tile, const Wor
     for (int i = 0; i < tile.live; ++i) {
       float* row = gradient + m.embed + int64_t{tile.tokens[t * kLanes + i]} * m.dim;
       for (int f = 0; f < m.dim; f += kLanes) Store(row + f, Fma(Load(work.tokens + i * m.dim + f), Splat(scale), Load(row + f)));
+      if (pass.given_row == nullptr) continue;
+      float* given = gradient + pass.given_row[(tile.first + i) * pass.tape + t];
+      for (int f = 0; f < m.dim; f += kLanes) Store(given + f, Load(work.tokens + i * m.dim + f) + Load(given + f));
     }
   }
 }

@@ -65,6 +65,7 @@ struct Pass {
   const int64_t* addition_row = nullptr;  // Where the row that is added at a position begins; null: nothing is added.
   int64_t addition_by_sequence = 0;       // From one sequence's rows to the next; 0: all share them.
   bool table_trained = false;             // The rows are the member's own; their gradient is wanted at Model::table.
+  const int64_t* given_row = nullptr;     // [B][T]: where the row of a token's position in the data begins, among the parameters; null: none is added.
   // Distances have keys (Transformer-XL): a logit is q (k + r) / sqrt(8) + bias, where q has Member::content_bias in it.
   bool distance_keys = false;
   float keep_scale = 1;

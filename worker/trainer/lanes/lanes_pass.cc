@@ -79,6 +79,13 @@ void LanesPass::MakePositions() {
     }
   }
 
+  if (positions.given.defined()) {
+    const int64_t table = encoder_.layout().Find(std::string(kGivenTable))->offset, dim = settings_.model.embedding_dim;
+    const int64_t* const given = positions.given.const_data_ptr<int64_t>();
+    for (int64_t i = 0; i < positions.given.numel(); ++i) given_row_.push_back(table + given[i] * dim);
+    pass_.given_row = given_row_.data();
+  }
+
   if (positions.distances.empty()) {
     if (settings_.model.causal) HideLaterKeys();
     return;

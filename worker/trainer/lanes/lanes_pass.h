@@ -93,6 +93,7 @@ class LanesPass {
   std::vector<int32_t> centers_;
   std::vector<int32_t> positions_;
   std::vector<int64_t> addition_row_;
+  std::vector<int64_t> given_row_;
   std::vector<int64_t> keep_offset_;
   std::vector<float> bias_;
   Tensor addition_;

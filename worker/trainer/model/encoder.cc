@@ -30,6 +30,10 @@ Encoder::Encoder(const PackSettings& settings, int input_vocabulary, int output_
     : Encoder(settings, input_vocabulary, output_vocabulary, WithoutHead{}) {
   out_w_ = layout_.Add("out.w", {dim_, output_vocabulary}, LinearInitial(dim_));
   out_b_ = layout_.Add("out.b", {output_vocabulary}, {Initial::Kind::kZeros, 0});
+  // Drawn as the rows of the encoding 'learned' are.
+  if (settings.positions.data_rows > 0) {
+    given_table_ = layout_.Add(std::string(kGivenTable), {settings.positions.data_rows, dim_}, {Initial::Kind::kTruncatedNormal, 1.0});
+  }
   DeclareEncoding();
 }
 
@@ -63,9 +67,8 @@ Tensor Encoder::ScaledByLength(const Tensor& queries, const AttentionShape& shap
   return (queries.view(by_sequence) * factors_Q1).view(queries.sizes());
 }
 
-Tensor Encoder::Hidden(const ParameterSet& parameters, const Feed& feed, int64_t outputs) const {
-  const auto at_index = [&](int index) -> const Tensor& { return parameters[static_cast<size_t>(index)]; };
-  Tensor h = Embed(parameters, feed.tokens, embed_);
+Tensor Encoder::WithAdditions(const Tensor& embedded, const ParameterSet& parameters, const Feed& feed) const {
+  Tensor h = embedded;
   if (encoding_->Use() == PositionUse::kEmbedding) {
     const Tensor addition = encoding_->Trained()
                                 ? encoding_->Addition(feed.terms.positions->embedding, parameters)
@@ -74,6 +77,16 @@ Tensor Encoder::Hidden(const ParameterSet& parameters, const Feed& feed, int64_t
     by_sequence.insert(by_sequence.end() - 1, feed.tape);
     by_sequence[by_sequence.size() - 3] = feed.batch;
     h = (h.view(by_sequence) + addition).view(h.sizes());
+  }
+  if (given_table_ >= 0) h = h + Rows(parameters[static_cast<size_t>(given_table_)], feed.terms.given_positions.flatten(), 1);
+  return h;
+}
+
+Tensor Encoder::Hidden(const ParameterSet& parameters, const Feed& feed, int64_t outputs) const {
+  const auto at_index = [&](int index) -> const Tensor& { return parameters[static_cast<size_t>(index)]; };
+  Tensor h = Embed(parameters, feed.tokens, embed_);
+  if (AddsToEmbedding()) {
+    h = WithAdditions(h, parameters, feed);
     if (!feed.keep.empty()) h = h * feed.keep[0];
   }
   for (int i = 0; i < layers_; ++i) {

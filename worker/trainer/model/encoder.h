@@ -6,12 +6,16 @@
 // Shapes as in model.h.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "worker/trainer/length_scaling.h"
 #include "worker/trainer/model/blocks.h"
 
 namespace longreach::trainer {
+
+// The parameter that positions.data_rows adds: [rows, D].
+inline constexpr std::string_view kGivenTable = "given_pos.table";
 
 class Encoder : public Model {
  public:
@@ -22,10 +26,10 @@ class Encoder : public Model {
 
   const LengthScaling& length_scaling() const { return length_scaling_; }
 
-  // Dropout places: 0 the embedding (only of additive encodings), 1 + 2 layer after attention, 2 + 2 layer
+  // Dropout places: 0 the embedding (only where something is added to it), 1 + 2 layer after attention, 2 + 2 layer
   // after the MLP.
   int DropoutPlaces() const override { return 1 + 2 * layers_; }
-  bool DropsOut(int place) const override { return place > 0 || encoding_->Use() == PositionUse::kEmbedding; }
+  bool DropsOut(int place) const override { return place > 0 || AddsToEmbedding(); }
   // The whole tape, or the outputs in the last layer.
   int64_t RowsAt(int place, int64_t tape, int64_t outputs) const override {
     return place > 2 * (layers_ - 1) ? outputs : tape;
@@ -48,6 +52,9 @@ class Encoder : public Model {
   };
 
   void AddBlocks(const PackSettings& settings);
+  bool AddsToEmbedding() const { return encoding_->Use() == PositionUse::kEmbedding || given_table_ >= 0; }
+  // Embedded tokens [.., N, D] and what is added to them: by the encoding, and by positions that the data brings with it.
+  Tensor WithAdditions(const Tensor& embedded, const ParameterSet& parameters, const Feed& feed) const;
   // Queries [.., B queries, D] by how many keys each sees.
   Tensor ScaledByLength(const Tensor& queries, const AttentionShape& shape) const;
 
@@ -55,6 +62,7 @@ class Encoder : public Model {
   bool pre_norm_;
   LengthScaling length_scaling_;
   int embed_ = -1;
+  int given_table_ = -1;  // With positions.data_rows.
   int out_w_ = -1;
   int out_b_ = -1;
   std::vector<Layer> layer_parameters_;

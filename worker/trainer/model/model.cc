@@ -67,7 +67,7 @@ void Model::DeclareEncoding() {
 }
 
 PassTerms Model::Prepare(const PassPositions& positions, at::Device device) const {
-  PassTerms terms{.positions = &positions, .addition = {}, .rotation = {}, .bias_tables = {}};
+  PassTerms terms{.positions = &positions, .addition = {}, .rotation = {}, .bias_tables = {}, .given_positions = Sent(positions.given, device)};
   for (const Tensor& position_T : positions.rotation) {
     const bool known = !terms.rotation.empty() && position_T.is_same(positions.rotation.front());
     terms.rotation.push_back(known ? terms.rotation.front() : Sent(encoding_->Rotation(position_T, positions.test), device));
@@ -98,13 +98,16 @@ Tensor Model::TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int6
   return rows;
 }
 
+Tensor Model::Rows(const Tensor& table, const Tensor& numbers, double factor) {
+  if (table.dim() == 2 && table.is_cpu()) return at::embedding(table, numbers) * factor;
+  // On a GPU, and of a whole pack: by a product, whose gradient is a sum in a fixed order.
+  return at::matmul(at::one_hot(numbers, table.size(-2)).to(at::kFloat) * factor, table);
+}
+
 Tensor Model::Embed(const ParameterSet& parameters, const Tensor& tokens, int embedding) const {
   const Tensor& table = parameters[static_cast<size_t>(embedding)];
   if (tokens.is_floating_point()) return table.dim() == 2 ? at::mm(tokens, table) : at::matmul(tokens, table);
-  const double scale = std::sqrt(static_cast<double>(dim_));
-  if (table.dim() == 2 && table.is_cpu()) return at::embedding(table, tokens) * scale;
-  // On a GPU, and of a whole pack: by a product, whose gradient is a sum in a fixed order.
-  return at::matmul(at::one_hot(tokens, input_vocabulary_ + 1).to(at::kFloat) * scale, table);
+  return Rows(table, tokens, std::sqrt(static_cast<double>(dim_)));
 }
 
 LayerTerms Model::TermsOf(const ParameterSet& parameters, const PassTerms& terms, int layer) const {

@@ -21,6 +21,7 @@ struct PassTerms {
   Tensor addition;
   std::vector<Tensor> rotation;     // By layer.
   std::vector<Tensor> bias_tables;  // By layer.
+  Tensor given_positions;           // PassPositions::given.
 };
 
 // What a forward pass is fed: some sequences of a batch.
@@ -84,6 +85,8 @@ class Model {
   void DeclareEncoding();
   // What the encoding gives to a layer's attention.
   LayerTerms TermsOf(const ParameterSet& parameters, const PassTerms& terms, int layer) const;
+  // Rows of a table [.., R, D] by their numbers, int64 [N], times a factor: [.., N, D].
+  static Tensor Rows(const Tensor& table, const Tensor& numbers, double factor);
   // The scaled embedding of the tokens: [.., N, D].
   Tensor Embed(const ParameterSet& parameters, const Tensor& tokens, int embedding) const;
 

@@ -105,10 +105,30 @@ absl::StatusOr<PairSet> OpenPairs(const PackSettings& settings, const DataSource
   return NamedBy("data", PairSet::Open(data.folder.empty() ? data::DefaultDataFolder() : data.folder, settings.data, data.sha256));
 }
 
+absl::Status HasPositions(const PairSet& set, const PackSettings& settings) {
+  const int rows = settings.positions.data_rows;
+  if (rows == 0) return absl::OkStatus();
+  if (!set.has_positions()) {
+    return absl::InvalidArgumentError(Text("positions.data_rows: ", rows, ": the pairs of '", settings.data, "' have no positions; import some that have, or leave it out"));
+  }
+  const auto fit = [&](PairSet::Split split, const std::vector<int>& used, int shift) {
+    for (const data::PairsOfLength& of : set.lengths(split)) {
+      const int highest = of.highest_position + shift;
+      if (highest < rows || std::ranges::find(used, of.length) == used.end()) continue;
+      return absl::InvalidArgumentError(Text("positions.data_rows: ", rows, ": pairs of length ", of.length, " of '", settings.data, "' have positions up to ", of.highest_position,
+                                             shift > 0 ? Text(", which training moves up by as much as ", shift) : "", "; set at least ", highest + 1));
+    }
+    return absl::OkStatus();
+  };
+  if (settings.training.steps > 0) RETURN_IF_ERROR(fit(PairSet::Split::kTrain, settings.training.lengths, settings.positions.data_shift));
+  return fit(PairSet::Split::kTest, settings.evaluation.lengths, 0);
+}
+
 // Settings with what the data set says, which refuses nothing of them.
 absl::StatusOr<PackSettings> Resolved(PackSettings settings, const PairSet& set) {
   if (settings.training.steps > 0) RETURN_IF_ERROR(HasLengths(set, settings.data, PairSet::Split::kTrain, settings.training.lengths));
   RETURN_IF_ERROR(HasLengths(set, settings.data, PairSet::Split::kTest, settings.evaluation.lengths));
+  RETURN_IF_ERROR(HasPositions(set, settings));
   PairShape shape = ShapeOf(set);
   if (settings.model.pairs != nullptr && *settings.model.pairs != shape) {
     return absl::FailedPreconditionError(Text("the data set '", settings.data, "' was exchanged while a job of it began; start it again"));
@@ -180,8 +200,27 @@ class Sequences final : public Problem {
     }
     if (settings_.model.causal) PutTrueOutputs(vocabulary_.inputs, batch);
     batch.positions = DrawPositions(settings_, use, batch.tape, batch.size, source);
+    if (settings_.positions.data_rows > 0) batch.positions.given = GivenPositions(split, length, picked, batch, source);
     batch.source = source;
     return batch;
+  }
+
+  // [B, T]: where the data says that tokens stand. In training what is somewhere is moved up, each sequence by a draw of its own.
+  Tensor GivenPositions(PairSet::Split split, int length, const std::vector<int64_t>& picked, const Batch& batch, const PassSource& source) const {
+    const RandomStream stream{.key = source.key, .purpose = Purpose::kTrainingDataShift, .layer = 0, .step = source.step};
+    const int most = source.test ? 0 : settings_.positions.data_shift;
+    Tensor given_BT = at::zeros({batch.size, batch.tape}, at::kLong);
+    int64_t* out = given_BT.data_ptr<int64_t>();
+    for (int64_t b = 0; b < batch.size; ++b) {
+      const int64_t shift = stream.Below(static_cast<uint64_t>(b), static_cast<uint32_t>(most + 1));
+      const std::span<const uint16_t> given = set_ ? set_->pair(split, length, picked[static_cast<size_t>(b)]).positions : std::span<const uint16_t>();
+      for (int64_t t = 0; t < batch.tape; ++t, ++out) {
+        // Without data: the tape's own, as far as there are rows.
+        const int64_t position = set_ ? given[static_cast<size_t>(std::min(t, std::ssize(given) - 1))] : std::min<int64_t>(t, settings_.positions.data_rows - 1 - most);
+        *out = position == 0 ? 0 : position + shift;
+      }
+    }
+    return given_BT;
   }
 
   void FillWithNoise(int64_t index, std::span<uint16_t> input, std::span<uint16_t> output) const {

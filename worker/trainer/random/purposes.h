@@ -20,6 +20,7 @@ enum class Purpose : uint16_t {
   kTestDropout = 10,        // Only where dropout is left on at test.
   kTestPasskey = 11,        // Step: the length of the prompts. Index: two words for each of them, DrawLandmark().
   kTrainingSource = 12,     // Which data set of a mixture a training block is from. Index: its place in the batch.
+  kTrainingDataShift = 13,  // How far positions of the data are moved up. Index: sequence.
 };
 
 // All units are tested on the same sequences and positions, whatever their seeds.

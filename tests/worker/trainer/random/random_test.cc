@@ -49,6 +49,7 @@ TEST(RandomStreamTest, KeepsTheFirstValuesOfEveryPurpose) {
       {Purpose::kTestDropout, 0x84b58ea7},
       {Purpose::kTestPasskey, 0x78a06f69},
       {Purpose::kTrainingSource, 0x331aec4c},
+      {Purpose::kTrainingDataShift, 0x1ac99ffa},
   };
   for (const auto& [purpose, word] : pinned) {
     const RandomStream stream{.key = 7, .purpose = purpose, .layer = 3, .step = 1'000'000};
