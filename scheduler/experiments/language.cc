@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "scheduler/experiments/data_kind.h"
+#include "scheduler/experiments/length_scaling.h"
 
 namespace longreach::experiments {
 
@@ -12,6 +13,7 @@ namespace {
 
 v1::JobSpec LanguageDefaults() {
   v1::JobSpec job = DataDefaults();
+  SetNoLengthScaling(*job.mutable_model());
   v1::Training& training = *job.mutable_training();
   training.set_batch_size(64);
   training.add_lengths(256);
@@ -27,6 +29,18 @@ class LanguageKind final : public DataKind {
   const v1::JobSpec& Defaults() const override {
     static const v1::JobSpec defaults = LanguageDefaults();
     return defaults;
+  }
+
+  absl::Status Validate(const v1::SweepSpec& sweep, std::string_view prefix) const override {
+    RETURN_IF_ERROR(DataKind::Validate(sweep, prefix));
+    Checks checks(prefix);
+    CheckLengthScaling(sweep.axes(), WholeSettings(sweep, Defaults()), checks);
+    return checks.status();
+  }
+
+  void Complete(v1::JobSpec& job) const override {
+    DataKind::Complete(job);
+    CompleteLengthScaling(*job.mutable_model());
   }
 
  protected:

@@ -4,26 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "scheduler/experiments/length_scaling.h"
 #include "scheduler/experiments/rate_schedule.h"
 
 namespace longreach::experiments {
 namespace {
-
-void CheckLengthScaling(const v1::Axes& axes, const Settings& settings, Checks& checks) {
-  const v1::Model& model = settings.model;
-  CheckWord("model.length_scaling", model.length_scaling(), {"log", "log_beyond", "none"}, checks);
-  checks.Range("model.length_scaling_from", model.length_scaling_from(), 0, kMaxSize);
-  if (model.length_scaling_from() == 1) checks.Refuse("model.length_scaling_from: 1 has the logarithm 0\n  set at least 2");
-  if (model.length_scaling() == "none") return;
-  for (const std::string& encoding : axes.encoding()) {
-    if (encoding != "relative" && encoding != "relative:randomized") continue;
-    checks.Refuse(fmt::format("model.length_scaling: '{}' multiplies products of queries and keys, and {} has terms beside them\n  leave one of the two out",
-                              model.length_scaling(), encoding));
-  }
-  if (model.length_scaling_from() == 0 && settings.training.steps() == 0) {
-    checks.Refuse("model.length_scaling_from: is not given, and there is no training to take it from\n  set the longest tape that the weights were trained on");
-  }
-}
 
 // Blocks have as many norms either way; with "pre" there is one more behind the last.
 double FinalNormParameters(const v1::Model& model) { return model.norm() == "pre" ? 2.0 * model.embedding_dim() : 0; }
@@ -38,8 +23,7 @@ v1::JobSpec SequenceModelDefaults() {
   model.set_mlp_dim(256);
   model.set_causal(false);
   model.set_norm("post");
-  model.set_length_scaling("none");
-  model.set_length_scaling_from(0);
+  SetNoLengthScaling(model);
   v1::Training& training = *job.mutable_training();
   training.set_steps(2'000'000);
   training.set_batch_size(128);
@@ -58,7 +42,7 @@ void CheckSequenceModel(const v1::SweepSpec& sweep, const Settings& settings, Ch
 
 void CompleteSequenceModel(v1::JobSpec& job) {
   CompleteRateSchedule(*job.mutable_training());
-  if (job.model().length_scaling() == "none") job.mutable_model()->clear_length_scaling_from();
+  CompleteLengthScaling(*job.mutable_model());
 }
 
 void CheckSides(const Settings& settings, Checks& checks) {

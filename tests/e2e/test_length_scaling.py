@@ -43,7 +43,9 @@ def test_what_is_refused(home):
     assert relative.code == 2 and "relative has terms beside them" in relative.err, relative
     word = plan("encoding=rope", "model.length_scaling=ln")
     assert word.code == 2 and "known: log, log_beyond, none" in word.err, word
-    kind = run_cli(home, "plan", "quickstart-language", "--set", "model.length_scaling=log")
-    assert kind.code == 2 and "is a setting of the kinds 'algorithmic' and 'sequences'" in kind.err, kind
+    kind = run_cli(home, "plan", "quickstart-images", "--set", "model.length_scaling=log")
+    assert kind.code == 2 and "is a setting of the kinds 'algorithmic', 'language' and 'sequences'" in kind.err, kind
+    text = run_cli(home, "plan", "quickstart-language", "--set", "encoding=relative", "--set", "model.length_scaling=log")
+    assert text.code == 2 and "relative has terms beside them" in text.err, text
     meant = plan("encoding=rope", "model.log_length_scaling=log")
     assert meant.code == 2 and "did you mean 'model.length_scaling'" in meant.err, meant

@@ -107,7 +107,9 @@ absl::Status ValidateLengthScaling(const PackSettings& settings, const Experimen
   RETURN_IF_ERROR(InRange("model.length_scaling_from", model.length_scaling_from, 0, kMaxRows));
   if (model.length_scaling_from == 1) return Refuse("model.length_scaling_from", 1, "has the logarithm 0");
   if (model.length_scaling == PackSettings::Model::LengthScaling::kNone) return absl::OkStatus();
-  RETURN_IF_ERROR(IsOfSequences("model.length_scaling", "a logarithm", kind));
+  if (!kind.of_sequences && kind.name != "language") {
+    return Refuse("model.length_scaling", "a logarithm", Text("is only for experiments 'algorithmic', 'language' and 'sequences', not for '", kind.name, "'"));
+  }
   if (settings.encoding == "relative") {
     return Refuse("encoding", "'relative'", "has terms beside the products of queries and keys that model.length_scaling would leave as they are");
   }

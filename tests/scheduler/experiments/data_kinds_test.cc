@@ -53,6 +53,23 @@ TEST(DataKindsTest, AJobHasThePapersSettings) {
   EXPECT_TRUE(images.model().count_delimiters());
 }
 
+TEST(DataKindsTest, AttentionByTheNumberOfKeysIsOfText) {
+  v1::SweepSpec words = Language();
+  EXPECT_EQ(JobOf(words).model().length_scaling(), "none");
+  EXPECT_FALSE(JobOf(words).model().has_length_scaling_from());
+  words.mutable_model()->set_length_scaling("log");
+  EXPECT_EQ(JobOf(words).model().length_scaling_from(), 0) << "that of the training";
+  EXPECT_NE(Expansion::Of(words)->At(0).id, Expansion::Of(Language())->At(0).id);
+  words.mutable_model()->set_length_scaling("long");
+  EXPECT_THAT(Refused(words), HasSubstr("model.length_scaling: unknown word 'long'"));
+  words = Language({"rope", "relative"});
+  words.mutable_model()->set_length_scaling("log");
+  EXPECT_THAT(Refused(words), HasSubstr("model.length_scaling: 'log' multiplies products of queries and keys, and relative has terms beside them"));
+  v1::SweepSpec images = Images();
+  images.mutable_model()->set_length_scaling("log");
+  EXPECT_THAT(Refused(images), HasSubstr("model.length_scaling: is a setting of the kinds 'algorithmic', 'language' and 'sequences', not of 'images'"));
+}
+
 TEST(DataKindsTest, FiresThresholdIsAQuarterOfWhatIsTrained) {
   v1::SweepSpec words = Language({"fire"}), images = Images();
   images.mutable_axes()->set_encoding(0, "fire");

@@ -38,7 +38,8 @@ const std::map<std::string, std::string> kReleasedDefaults = {
       {"language",
        "evaluation.dropout=false\nevaluation.examples=0\nevaluation.lengths=256,1024\nevaluation.seed=0\nmodel.break_symmetry=false\n"
        "model.dropout=0.1\nmodel.embedding_dim=256\nmodel.fire_shared=false\nmodel.fire_threshold=64\nmodel.fire_width=32\nmodel.heads=8\n"
-       "model.kerple_shared=false\nmodel.layers=8\nmodel.learned_rows=2048\nmodel.mlp_dim=1024\nmodel.rope_theta=10000\nmodel.sandwich_dim=128\nmodel.t5_buckets=32\n"
+       "model.kerple_shared=false\nmodel.layers=8\nmodel.learned_rows=2048\nmodel.length_scaling=none\nmodel.length_scaling_from=0\n"
+       "model.mlp_dim=1024\nmodel.rope_theta=10000\nmodel.sandwich_dim=128\nmodel.t5_buckets=32\n"
        "model.t5_max_distance=128\npositions.max_position=2048\npositions.original_length=0\n"
        "positions.randomized_by=distance\npositions.relative_as_released=false\n"
        "positions.rope_factor=1\npositions.rope_scaling=none\npositions.rope_scaling_at=tests\n"

@@ -70,6 +70,22 @@ TEST_F(DataTest, AModelOfTextLearnsAndItsMetricsAreOneLoss) {
               (ValueOf(member, "cross_entropy", 16) + ValueOf(member, "cross_entropy", 40)) / 2, 1e-9);
 }
 
+// Up to the length that it is trained at, a model whose queries grow beyond it alone has the bits of one whose queries never do.
+TEST_F(DataTest, AModelOfTextAttendsByTheNumberOfKeys) {
+  using Scaling = PackSettings::Model::LengthScaling;
+  const auto measured = [&](Scaling scaling, const std::string& name, int from = 0) {
+    PackSettings settings = Small("language", "rope", false);
+    settings.model.length_scaling = scaling;
+    settings.model.length_scaling_from = from;
+    return Run(RequestOf(settings, 1, name)).results.at(0);
+  };
+  const MemberResult plain = measured(Scaling::kNone, "plain"), beyond = measured(Scaling::kLogBeyond, "beyond"), always = measured(Scaling::kLog, "always");
+  EXPECT_EQ(ValueOf(beyond, "cross_entropy", 16), ValueOf(plain, "cross_entropy", 16));
+  EXPECT_NE(ValueOf(beyond, "cross_entropy", 40), ValueOf(plain, "cross_entropy", 40));
+  EXPECT_NE(ValueOf(always, "cross_entropy", 16), ValueOf(plain, "cross_entropy", 16));
+  ExpectSameMeasurements(measured(Scaling::kLogBeyond, "given", 16), beyond);
+}
+
 TEST_F(DataTest, NoByteIsPredictedFromItselfOrALaterOne) {
   // Of noise nothing can be known beforehand: were a byte visible at its own place, its loss would fall.
   PackSettings settings = Small("language", "none", false);

@@ -127,10 +127,12 @@ TEST_F(LengthScalingTest, WhatIsRefused) {
   EXPECT_THAT(refused(only_test), HasSubstr("model.length_scaling_from: 0 is no training length"));
   only_test.model.length_scaling_from = 14;
   EXPECT_EQ(refused(only_test), "");
-  PackSettings language = Scaled("none", Scaling::kLog);
-  language.experiment = "language";
-  language.task = language.data = "enwik8";
-  EXPECT_THAT(refused(language), HasSubstr("model.length_scaling: a logarithm is only for experiments 'algorithmic' and 'sequences'"));
+  PackSettings images = Scaled("none", Scaling::kLog);
+  images.experiment = "images";
+  images.task = images.data = "imagenet";
+  images.training.lengths = {12};
+  images.evaluation.lengths = {12, 20};
+  EXPECT_THAT(refused(images), HasSubstr("model.length_scaling: a logarithm is only for experiments 'algorithmic', 'language' and 'sequences', not for 'images'"));
 }
 
 }  // namespace
