@@ -19,23 +19,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Words backwards: an input's letter and the output that repeats it stand at one position, the first letter at 1. The end, where there is one, is nowhere.
-std::string WithPositions(const Lines& pairs) {
-  std::string lines;
-  for (const auto& [input, output] : pairs) {
-    std::string positions;
-    for (size_t i = 1; i <= input.size(); ++i) positions += std::to_string(i) + ", ";
-    for (size_t i = 0; i < output.size(); ++i) positions += (i == 0 ? "" : ", ") + std::to_string(input.size() - i);
-    lines += "{\"input\": \"" + input + "\", \"output\": \"" + output + "\", \"positions\": [" + positions + "]}\n";
-  }
-  return lines;
-}
-
 class GivenPositionsTest : public PairsTest {
  protected:
   void SetUp() override {
     PairsTest::SetUp();
-    ImportTexts("reversed", WithPositions(PairsOver("abc", {1, 2, 3, 4, 5, 6, 7}, 40, Reversed)), WithPositions(PairsOver("abc", {8, 9, 13}, 50, Reversed)));
+    ImportReversedWithPositions();
   }
   static PackSettings Settings(const std::string& encoding, bool randomized = false, int shift = 0) {
     PackSettings settings = PairsTest::Settings("reversed", encoding, randomized);

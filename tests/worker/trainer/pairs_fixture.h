@@ -42,6 +42,18 @@ Lines PairsOver(const std::string& alphabet, const std::vector<int>& lengths, in
   return pairs;
 }
 
+// Words backwards: an input's letter and the output that repeats it stand at one position, the first letter at 1. The end, where there is one, is nowhere.
+inline std::string WithPositions(const Lines& pairs) {
+  std::string lines;
+  for (const auto& [input, output] : pairs) {
+    std::string positions;
+    for (size_t i = 1; i <= input.size(); ++i) positions += std::to_string(i) + ", ";
+    for (size_t i = 0; i < output.size(); ++i) positions += (i == 0 ? "" : ", ") + std::to_string(input.size() - i);
+    lines += "{\"input\": \"" + input + "\", \"output\": \"" + output + "\", \"positions\": [" + positions + "]}\n";
+  }
+  return lines;
+}
+
 class PairsTest : public PackTest {
  protected:
   void Import(const std::string& name, const Lines& train, const Lines& test) {
@@ -61,9 +73,8 @@ class PairsTest : public PackTest {
     ASSERT_TRUE(imported.ok()) << imported.status();
   }
   // Three letters, backwards.
-  void ImportReversed() {
-    Import("reversed", PairsOver("abc", {1, 2, 3, 4, 5, 6, 7}, 40, Reversed), PairsOver("abc", {8, 9, 13}, 50, Reversed));
-  }
+  void ImportReversed() { Import("reversed", ToTrain(), ToTest()); }
+  void ImportReversedWithPositions() { ImportTexts("reversed", WithPositions(ToTrain()), WithPositions(ToTest())); }
   // The first letter as often as it stands at the beginning: outputs of one input length have different lengths.
   void ImportRuns() {
     const auto first_run = [](const std::string& input) { return input.substr(0, std::min(input.find_first_not_of(input[0]), input.size())); };
@@ -77,6 +88,9 @@ class PairsTest : public PackTest {
     settings.evaluation.examples = 0;
     return settings;
   }
+  static Lines ToTrain() { return PairsOver("abc", {1, 2, 3, 4, 5, 6, 7}, 40, Reversed); }
+  static Lines ToTest() { return PairsOver("abc", {8, 9, 13}, 50, Reversed); }
+
   DataSource Here() const { return {.folder = Folder("data"), .sha256 = ""}; }
   // The settings as Train() resolves them, and their problem.
   std::pair<PackSettings, std::unique_ptr<Problem>> Resolved(PackSettings settings) const {

@@ -138,6 +138,15 @@ TEST_F(DataGpuTest, LanguageAndImagesAreTrainedAndTestedThere) {
   }
 }
 
+TEST_F(DataGpuTest, LanguageAttendsByTheNumberOfKeysThere) {
+  for (const char* const encoding : {"none", "rope", "log_kerple"}) {
+    SCOPED_TRACE(encoding);
+    PackSettings settings = Small("language", encoding, false);
+    settings.model.length_scaling = PackSettings::Model::LengthScaling::kLog;
+    ExpectTheSameThere(RequestOf(settings, 2, encoding), encoding);
+  }
+}
+
 using PairsGpuTest = OnGpu<PairsTest>;
 
 TEST_F(PairsGpuTest, PairsOfSequencesAreTrainedAndTestedThere) {
@@ -151,6 +160,22 @@ TEST_F(PairsGpuTest, PairsOfSequencesAreTrainedAndTestedThere) {
       settings.training.steps = 4;
       settings.training.lengths = {1, 2, 3, 4, 5};
       settings.evaluation.lengths = {4, 6};
+      ExpectTheSameThere(RequestOf(settings, 2, name), name);
+    }
+  }
+}
+
+TEST_F(PairsGpuTest, PositionsThatPairsBringAreLearnedThere) {
+  ImportReversedWithPositions();
+  for (const bool causal : {false, true}) {
+    for (const char* const encoding : {"none", "learned", "fire"}) {
+      const std::string name = Text(encoding, causal ? "_causal" : "");
+      SCOPED_TRACE(name);
+      PackSettings settings = Settings("reversed", encoding);
+      settings.model.causal = causal;
+      settings.training.steps = 4;
+      settings.positions.data_rows = 20;
+      settings.positions.data_shift = 6;
       ExpectTheSameThere(RequestOf(settings, 2, name), name);
     }
   }
