@@ -19,7 +19,7 @@ using longreach::fuzz::Must;
 namespace {
 
 constexpr std::string_view kKey = "the-key";
-constexpr std::array<std::string_view, 10> kLooking = {"explain", "job", "jobs", "list", "logs", "plot", "results", "status", "sweeps", "workers"};
+constexpr std::array<std::string_view, 11> kLooking = {"compare", "explain", "job", "jobs", "list", "logs", "plot", "results", "status", "sweeps", "workers"};
 
 void Ask(const longreach::client::Url& url) {
   const absl::StatusOr<std::vector<std::string>> words = longreach::client::CommandOf(url);
