@@ -156,17 +156,11 @@ TEST_F(GivenPositionsTest, AreTheSameInAPackOnAnyThreadsAndResumed) {
     PackRequest pack = RequestOf(settings, 3, std::string(engine) + "_pack");
     pack.engine = engine;
     const PackResult of_pack = Run(pack);
-    PackRequest request = RequestOf(settings, 3, std::string(engine) + "_first");
-    request.engine = engine;
-    request.members = {pack.members[2]};
-    request.threads = 1;
-    RecordingObserver first;
-    first.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.step == 2, .dropped = {}}; };
-    ASSERT_TRUE(Train(request, first).ok());
-    ASSERT_EQ(first.checkpoints.size(), 1u);
-    request.folder = Folder(std::string(engine) + "_second");
-    request.members[0].checkpoints = {{first.checkpoints[0], 0}};
-    ExpectSameMeasurements(of_pack.results[2], Run(request).results[0]);
+    PackRequest alone = pack;
+    alone.members = {pack.members[2]};
+    const MemberResult resumed = StoppedAndGoneOn(alone, engine);
+    ASSERT_FALSE(resumed.measurements.empty());
+    ExpectSameMeasurements(of_pack.results[2], resumed);
   }
 }
 

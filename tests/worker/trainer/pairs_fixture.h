@@ -105,6 +105,18 @@ class PairsTest : public PackTest {
     request.data = Here();
     return request;
   }
+  // A job alone on one thread, stopped after two updates and gone on with from its checkpoint.
+  MemberResult StoppedAndGoneOn(PackRequest request, const std::string& name) const {
+    request.threads = 1;
+    request.folder = Folder(name + "_first");
+    RecordingObserver first;
+    first.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.step == 2, .dropped = {}}; };
+    EXPECT_TRUE(Train(request, first).ok());
+    EXPECT_EQ(first.checkpoints.size(), 1u);
+    request.folder = Folder(name + "_second");
+    request.members[0].checkpoints = {{first.checkpoints.at(0), 0}};
+    return Run(request).results.at(0);
+  }
 };
 
 }  // namespace longreach::trainer

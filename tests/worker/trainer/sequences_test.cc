@@ -139,19 +139,11 @@ TEST_F(SequencesTest, AreTheSameInAPackOnAnyThreadsAndResumed) {
       ASSERT_EQ(of_pack.results.size(), 3u);
       EXPECT_THAT(of_pack.engine, ::testing::StartsWith("lanes-"));
 
-      PackRequest request = RequestOf(settings, 3, name + "_first");
-      request.members = {pack.members[2]};
-      request.threads = 1;
-      RecordingObserver first;
-      first.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.step == 2, .dropped = {}}; };
-      ASSERT_TRUE(Train(request, first).ok());
-      ASSERT_EQ(first.checkpoints.size(), 1u);
-      request.folder = Folder(name + "_second");
-      request.members[0].checkpoints = {{first.checkpoints[0], 0}};
-      const PackResult alone = Run(request);
-      ASSERT_EQ(alone.results.size(), 1u);
-      ASSERT_FALSE(alone.results[0].measurements.empty());
-      ExpectSameMeasurements(of_pack.results[2], alone.results[0]);
+      PackRequest alone = pack;
+      alone.members = {pack.members[2]};
+      const MemberResult resumed = StoppedAndGoneOn(alone, name);
+      ASSERT_FALSE(resumed.measurements.empty());
+      ExpectSameMeasurements(of_pack.results[2], resumed);
     }
   }
 }
