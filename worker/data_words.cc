@@ -19,12 +19,6 @@ int64_t Images(const std::vector<data::ShardEntry>& shards) {
   return images;
 }
 
-int64_t PairsOf(const std::vector<data::PairsOfLength>& lengths) {
-  int64_t pairs = 0;
-  for (const data::PairsOfLength& of : lengths) pairs += of.pairs;
-  return pairs;
-}
-
 // "1..40": lengths between may be without pairs.
 std::string LengthsText(const std::vector<data::PairsOfLength>& lengths) {
   const int first = lengths.front().length, last = lengths.back().length;
@@ -40,7 +34,7 @@ int HighestPosition(const data::Manifest& manifest) {
 }
 
 std::string PairsText(const data::Manifest& manifest) {
-  return fmt::format("{} + {} pairs of lengths {} + {}, {} input and {} output symbols{}{}", PairsOf(manifest.train_pairs), PairsOf(manifest.test_pairs),
+  return fmt::format("{} + {} pairs of lengths {} + {}, {} input and {} output symbols{}{}", data::CountPairs(manifest.train_pairs), data::CountPairs(manifest.test_pairs),
                      LengthsText(manifest.train_pairs), LengthsText(manifest.test_pairs), manifest.input_symbols.size(), manifest.output_symbols.size(),
                      data::HasEnds(manifest.train_pairs, manifest.test_pairs) ? " and an end" : "",
                      data::HavePositions(manifest.train_pairs) ? fmt::format(", positions to {}", HighestPosition(manifest)) : "");
@@ -51,7 +45,7 @@ void SayOfPairs(const data::Manifest& manifest) {
                                  ? "outputs of one input length differ in length: models are to say where an output ends, as one class more"
                                  : "all outputs of one input length have the same length: they need no end");
   if (manifest.test_inputs_in_training > 0) {
-    fmt::print(stderr, "{} of {} test inputs are among the training inputs, too\n", manifest.test_inputs_in_training, PairsOf(manifest.test_pairs));
+    fmt::print(stderr, "{} of {} test inputs are among the training inputs, too\n", manifest.test_inputs_in_training, data::CountPairs(manifest.test_pairs));
   }
 }
 

@@ -249,11 +249,9 @@ absl::StatusOr<std::vector<PairsOfLength>> ParseLengths(Fields& fields, const ch
 
 // Where the pairs of a split have positions: their file must have one for each symbol and each pair.
 absl::Status CheckPositions(const char* name, const char* pairs_name, const std::vector<PairsOfLength>& lengths, const Manifest& manifest) {
-  int64_t pairs = 0;
-  for (const PairsOfLength& of : lengths) pairs += of.pairs;
   const auto file = std::ranges::find(manifest.files, name, &FileEntry::name), of_pairs = std::ranges::find(manifest.files, pairs_name, &FileEntry::name);
   if (file == manifest.files.end()) return Bad("files", fmt::format("'{}' is not there", name));
-  if (file->bytes != of_pairs->bytes - 6 * pairs) return Bad("files", fmt::format("'{}' has {} bytes, which is not what its pairs make", name, file->bytes));
+  if (file->bytes != of_pairs->bytes - 6 * CountPairs(lengths)) return Bad("files", fmt::format("'{}' has {} bytes, which is not what its pairs make", name, file->bytes));
   return absl::OkStatus();
 }
 

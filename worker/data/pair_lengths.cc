@@ -4,6 +4,12 @@
 
 namespace longreach::data {
 
+int64_t CountPairs(std::span<const PairsOfLength> lengths) {
+  int64_t pairs = 0;
+  for (const PairsOfLength& of : lengths) pairs += of.pairs;
+  return pairs;
+}
+
 bool HasEnds(std::span<const PairsOfLength> train, std::span<const PairsOfLength> test) {
   std::map<int, int> outputs;  // By length: that of its outputs.
   for (const std::span<const PairsOfLength> split : {train, test}) {

@@ -15,6 +15,9 @@ struct PairsOfLength {
   friend bool operator==(const PairsOfLength&, const PairsOfLength&) = default;
 };
 
+// Of all lengths together.
+int64_t CountPairs(std::span<const PairsOfLength> lengths);
+
 // Whether outputs of one input length have different lengths, in one of the splits or between them. Then a model has to say where an output
 // ends, by one more class behind the output symbols.
 bool HasEnds(std::span<const PairsOfLength> train, std::span<const PairsOfLength> test);

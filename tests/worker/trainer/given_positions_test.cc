@@ -156,9 +156,7 @@ TEST_F(GivenPositionsTest, AreTheSameInAPackOnAnyThreadsAndResumed) {
     PackRequest pack = RequestOf(settings, 3, std::string(engine) + "_pack");
     pack.engine = engine;
     const PackResult of_pack = Run(pack);
-    PackRequest alone = pack;
-    alone.members = {pack.members[2]};
-    const MemberResult resumed = StoppedAndGoneOn(alone, engine);
+    const MemberResult resumed = StoppedAndGoneOn(pack, 2, engine);
     ASSERT_FALSE(resumed.measurements.empty());
     ExpectSameMeasurements(of_pack.results[2], resumed);
   }

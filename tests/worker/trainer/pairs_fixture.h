@@ -105,8 +105,9 @@ class PairsTest : public PackTest {
     request.data = Here();
     return request;
   }
-  // A job alone on one thread, stopped after two updates and gone on with from its checkpoint.
-  MemberResult StoppedAndGoneOn(PackRequest request, const std::string& name) const {
+  // A member of the pack alone on one thread, stopped after two updates and gone on with from its checkpoint.
+  MemberResult StoppedAndGoneOn(PackRequest request, size_t member, const std::string& name) const {
+    request.members = {request.members[member]};
     request.threads = 1;
     request.folder = Folder(name + "_first");
     RecordingObserver first;

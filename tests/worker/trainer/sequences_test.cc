@@ -139,9 +139,7 @@ TEST_F(SequencesTest, AreTheSameInAPackOnAnyThreadsAndResumed) {
       ASSERT_EQ(of_pack.results.size(), 3u);
       EXPECT_THAT(of_pack.engine, ::testing::StartsWith("lanes-"));
 
-      PackRequest alone = pack;
-      alone.members = {pack.members[2]};
-      const MemberResult resumed = StoppedAndGoneOn(alone, name);
+      const MemberResult resumed = StoppedAndGoneOn(pack, 2, name);
       ASSERT_FALSE(resumed.measurements.empty());
       ExpectSameMeasurements(of_pack.results[2], resumed);
     }
