@@ -86,6 +86,8 @@ constexpr OtherName kOtherNames[] = {
     {"n_layers", "layers"},
     {"nhead", "heads"},
     {"nlayers", "layers"},
+    {"no_rope_layer_interval", "none_every"},
+    {"no_rope_layers", "none_every"},
     {"norm_first", "norm"},
     {"normalization", "norm"},
     {"num_attention_heads", "heads"},

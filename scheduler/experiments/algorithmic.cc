@@ -10,6 +10,7 @@
 #include "proto/catalog/longest_tape.h"
 #include "proto/catalog/usual_lengths.h"
 #include "proto/types/words.h"
+#include "scheduler/experiments/position_layers.h"
 #include "scheduler/experiments/rope_scaling.h"
 #include "scheduler/experiments/score_curve.h"
 #include "scheduler/experiments/sequence_model.h"
@@ -87,6 +88,7 @@ class AlgorithmicKind final : public Kind {
       relative_randomized |= encoding == EncodingName{"relative", true};
     }
     CheckRopeScalingOf(sweep, checks);
+    CheckPositionLayers(sweep.axes(), settings, checks);
     CheckSides(settings, checks);
     if (settings.positions.relative_as_released()) {
       if (!relative_randomized) {

@@ -6,6 +6,7 @@
 
 #include "proto/base/names.h"
 #include "proto/base/text.h"
+#include "scheduler/experiments/position_layers.h"
 #include "scheduler/experiments/rope_scaling.h"
 
 namespace longreach::experiments {
@@ -77,6 +78,7 @@ absl::Status DataKind::Validate(const v1::SweepSpec& sweep, std::string_view pre
   }
   for (const std::string& encoding : sweep.axes().encoding()) CheckEncodingFits(*ParseEncodingName(encoding), settings, tapes, checks);
   CheckRopeScalingOf(sweep, checks);
+  CheckPositionLayers(sweep.axes(), settings, checks);
   CheckAttentionFits(settings, tapes, checks);
   if (settings.positions.relative_as_released()) {
     checks.Refuse("positions.relative_as_released: true: that table was released with the kind 'algorithmic' alone\n  leave it out");

@@ -16,7 +16,9 @@
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/limits.h"
+#include "proto/catalog/position_layers.h"
 #include "scheduler/experiments/lengths.h"
+#include "scheduler/experiments/position_layers.h"
 #include "scheduler/experiments/registry.h"
 #include "scheduler/experiments/rope_scaling.h"
 #include "scheduler/experiments/score_curve.h"
@@ -170,6 +172,7 @@ v1::JobSpec TransformerDefaults(int max_position) {
   positions.set_rope_factor(1);
   positions.set_original_length(0);
   positions.set_rope_scaling_at("tests");
+  positions.set_none_every(0);
   v1::Training& training = *job.mutable_training();
   training.set_clip_norm(1.0);
   training.set_data_seed(0);
@@ -328,6 +331,7 @@ void CompleteSettings(v1::JobSpec& job, Settings whole) {
   if (encoding != "shape") whole.positions.clear_shift_at_test();
   if (encoding != "rope") whole.model.clear_rope_theta();
   if (whole.positions.has_rope_scaling_at()) CompleteRopeScaling(job, whole);
+  CompletePositionLayers(job, whole.positions);
   if (whole.training.steps() == 0) {
     whole.training.clear_batch_size();
     whole.training.clear_lengths();
@@ -374,6 +378,8 @@ absl::Status CheckWeightsInput(const v1::Input& input, const v1::JobSpec& maker,
   same_sets("model.fire_shared", theirs.fire_shared(), ours.fire_shared());
   const int64_t extra = EncodingParameters(job);
   CheckSame(input, "the number of the encoding's parameters", EncodingParameters(maker), extra, prefix, checks);
+  // As many numbers may be those of other layers.
+  if (extra > 0) CheckSame(input, "positions.none_every", maker.positions().none_every(), job.positions().none_every(), prefix, checks);
   // What the trained numbers are of: with another setting they would say something else.
   if (maker.encoding() == "t5" && job.encoding() == "t5") {
     CheckSame(input, "model.t5_max_distance", theirs.t5_max_distance(), ours.t5_max_distance(), prefix, checks);  // Distances of a bucket.
@@ -389,7 +395,7 @@ absl::Status CheckWeightsInput(const v1::Input& input, const v1::JobSpec& maker,
 
 int64_t EncodingParameters(const v1::JobSpec& job) {
   const v1::Model& model = job.model();
-  const int64_t layers = model.layers(), width = model.embedding_dim(), heads = model.heads(), learned_rows = model.learned_rows();
+  const int64_t layers = catalog::LayersWithPositions(job.positions().none_every(), model.layers()), width = model.embedding_dim(), heads = model.heads(), learned_rows = model.learned_rows();
   const int64_t kerple_sets = model.kerple_shared() ? 1 : layers, t5_buckets = model.t5_buckets();
   const int64_t fire_sets = model.fire_shared() ? 1 : layers, fire_width = model.fire_width();
 #define X(name, label, positions, traits, trained, revision) \

@@ -1,5 +1,6 @@
 """Jobs' weights as folders that PyPI's transformers loads: it computes with them what the jobs measured."""
 import json
+import shutil
 import subprocess
 import sys
 
@@ -23,6 +24,8 @@ systems:
   - name: rope-yarn
     with: {{axes: {{encoding: rope}}, model: {{folder: rotary}}, positions: {{rope_scaling: yarn, rope_factor: 2}},
            training: {{steps: 4, lengths: 40, batch_size: 4, warmup_steps: 1}}}}
+  - name: hybrid
+    with: {{axes: {{encoding: rope}}, model: {{folder: hybrid}}, training: {{steps: 4, lengths: 40, batch_size: 4, warmup_steps: 1}}}}
   - name: heads
     with: {{axes: {{encoding: none, learning_rate: 0.1}}, model: {{folder: nope}},
            training: {{trainable: head_scales, steps: 6, lengths: 32, batch_size: 4, warmup_steps: 1, weight_decay: 0}}}}
@@ -33,6 +36,9 @@ systems:
   - name: bytes
     with: {{data: debian-text, axes: {{task: bytes, encoding: rope}}, model: {{layers: 2, embedding_dim: 32, heads: 4, kv_heads: 2, mlp_dim: 48}},
            training: {{steps: 2, lengths: 32, batch_size: 4, warmup_steps: 1}}, evaluation: {{lengths: 32, stride: 0, examples: 4}}}}
+  - name: bytes-hybrid
+    with: {{data: debian-text, axes: {{task: bytes, encoding: rope}}, model: {{layers: 2, embedding_dim: 32, heads: 4, kv_heads: 2, mlp_dim: 48}},
+           positions: {{none_every: 2}}, training: {{steps: 2, lengths: 32, batch_size: 4, warmup_steps: 1}}, evaluation: {{lengths: 32, stride: 0, examples: 4}}}}
 """
 
 
@@ -53,6 +59,14 @@ def windows():
     return [ids[end - LENGTH:end] for ids in DOCUMENTS for end in range(LENGTH, len(ids), STRIDE)]
 
 
+def hybrid_model(folder):
+    """The golden set's model, of which the second layer does not rotate, as its users write such a config.json."""
+    shutil.copytree(GOLDEN / "models/A", folder)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"architectures": ["SmolLM3ForCausalLM"], "model_type": "smollm3", "no_rope_layers": [1, 0, 1], "pad_token_id": None}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
 @pytest.fixture(scope="module")
 def home():
     with harness.Home() as home:
@@ -60,9 +74,10 @@ def home():
             packed(home.path / f"test/{number}.bin", ids)
         packed(home.path / "train/0.bin", [number for ids in DOCUMENTS for number in ids])
         make_model(home.path / "pieces", 900, tokenizer=TOKENIZER)
+        hybrid_model(home.path / "hybrid")
         (home.path / "corpus.txt").write_text("a line of text that is not short\n" * 200)
         for arguments in (("model", GOLDEN / "models/A", "--name", "rotary"), ("model", GOLDEN / "models/A", "--name", "nope", "--nope"),
-                          ("model", home.path / "pieces", "--name", "pieces"), ("text", home.path / "corpus.txt", "--name", "debian-text"),
+                          ("model", home.path / "pieces", "--name", "pieces"), ("model", home.path / "hybrid", "--name", "hybrid"), ("text", home.path / "corpus.txt", "--name", "debian-text"),
                           ("tokens", home.path / "train", "--test", home.path / "test", "--vocabulary", "256", "--name", "documents")):
             ended = run_cli(home, "data", "import", *arguments)
             assert ended.code == 0, ended
@@ -86,16 +101,18 @@ def export(home, job, folder, *arguments):
 
 
 def test_transformers_computes_what_the_jobs_measured(home, jobs, tmp_path):
-    folders = {"rope-yarn": [], "nope": [], "heads": [], "heads-folded": ["--fold-scales"]}
+    folders = {"rope-yarn": [], "nope": [], "hybrid": [], "heads": [], "heads-folded": ["--fold-scales"]}
     for name, arguments in folders.items():
         ended = export(home, jobs[name.removesuffix("-folded")][0], tmp_path / name, *arguments)
         assert ended.code == 0, ended
     cases = [{"folder": tmp_path / name} for name in folders]
     *as_it_is, nope_unrotated, rope_unrotated = transformers_says([*cases, *({"folder": tmp_path / name, "unrotated": True} for name in ("nope", "rope-yarn"))])
     says = dict(zip(folders, as_it_is))
-    for name in ("rope-yarn", "nope", "heads-folded"):
+    for name in ("rope-yarn", "nope", "hybrid", "heads-folded"):
         assert says[name]["loss"] == pytest.approx(jobs[name.removesuffix("-folded")][1], abs=1e-4), name
         assert says[name]["unused"] == []
+    # It rotates in the others.
+    assert len({jobs[name][1] for name in ("hybrid", "nope")} | {says["rope-yarn"]["loss"]}) == 3
     # Scales that are tensors of their own are left out by transformers alone, which is why the command says so.
     assert len(says["heads"]["unused"]) == 3 and abs(says["heads"]["loss"] - jobs["heads"][1]) > 1e-4
     # Rotating by nothing is no rotation, to the last bit: not for models that have one.
@@ -123,6 +140,13 @@ def test_a_model_of_bytes_and_one_with_a_tokenizer(home, jobs, tmp_path):
                             "nope": False, "head_scales": 0}
     config = json.loads((tmp_path / "bytes/config.json").read_text())
     assert (config["vocab_size"], config["num_key_value_heads"], config["max_position_embeddings"]) == (256, 2, 32)
+
+    assert config["model_type"] == "llama"
+    assert export(home, jobs["bytes-hybrid"][0], tmp_path / "bytes-hybrid").code == 0
+    config = json.loads((tmp_path / "bytes-hybrid/config.json").read_text())
+    assert (config["model_type"], config["no_rope_layers"]) == ("smollm3", [1, 0])
+    ended = run_cli(home, "data", "import", "model", tmp_path / "bytes-hybrid", "--name", "bytes-hybrid", "-o", "json")
+    assert ended.code == 0 and "2 layers (1 without positions) of width 32" in ended.json()["data_set"]["contents"], ended
 
     (home.path / "pieces.yaml").write_text(SWEEP[:SWEEP.index("data:")] + """data: text-pieces
 axes: {task: tokens, encoding: rope, learning_rate: 0.1, seed: 0}

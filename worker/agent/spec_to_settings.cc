@@ -103,6 +103,7 @@ absl::StatusOr<PackSettings::Positions> PositionsOf(const v1::Positions& from) {
   LONGREACH_TAKE(to, from, original_length);
   LONGREACH_TAKE(to, from, data_rows);
   LONGREACH_TAKE(to, from, data_shift);
+  LONGREACH_TAKE(to, from, none_every);
   if (from.has_rope_scaling_at()) {
     using At = PackSettings::Positions::RopeScalingAt;
     RETURN_IF_ERROR(TakeWord<At>("positions.rope_scaling_at", from.rope_scaling_at(), {{"always", At::kAlways}, {"tests", At::kTests}}, to.rope_scaling_at));

@@ -82,6 +82,7 @@ struct PackSettings {
     enum class RopeScalingAt { kTests, kAlways } rope_scaling_at = RopeScalingAt::kTests;
     int data_rows = 0;   // 0: positions of the data are not read.
     int data_shift = 0;  // The furthest that these are moved up in training.
+    int none_every = 0;  // Every such layer has no positional encoding; 0: all have it.
   } positions;
 
   struct Training {

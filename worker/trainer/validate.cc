@@ -137,6 +137,15 @@ absl::Status ValidateRopeScaling(const PackSettings& settings) {
   return absl::OkStatus();
 }
 
+absl::Status ValidatePositionLayers(const PackSettings& settings) {
+  const int every = settings.positions.none_every;
+  if (every == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(InRange("positions.none_every", every, 2, catalog::kMaxLayers));
+  if (!settings.model.folder.empty()) return Refuse("positions.none_every", every, Text("is for a model of one's own, and the config.json of '", settings.model.folder, "' says which layers rotate"));
+  if (every > settings.model.layers) return Refuse("positions.none_every", every, Text("is above model.layers ", settings.model.layers));
+  return absl::OkStatus();
+}
+
 absl::Status ValidatePositions(const PackSettings& settings, const catalog::Encoding& encoding) {
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
   using ShiftAtTest = PackSettings::Positions::ShiftAtTest;
@@ -149,6 +158,7 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
     return Refuse("positions.data_rows", positions.data_rows, Text("is for experiment 'sequences', whose data may have positions, not for '", settings.experiment, "'"));
   }
   RETURN_IF_ERROR(ValidateRopeScaling(settings));
+  RETURN_IF_ERROR(ValidatePositionLayers(settings));
   if (IsCausal(settings) && (positions.relative_as_released || settings.model.break_symmetry)) {
     return Refuse(positions.relative_as_released ? "positions.relative_as_released" : "model.break_symmetry", "true",
                   Text("tells the two sides apart, and ", settings.model.causal ? "a model with model.causal" : "experiment '" + settings.experiment + "'",

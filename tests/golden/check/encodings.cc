@@ -141,7 +141,7 @@ void CheckAttention(const Variant& variant, const std::string& name) {
     trainer::LayerTerms terms;
     Tensor queries = q->transpose(1, 2).contiguous(), keys = k->transpose(1, 2).contiguous();
     if (encoding->Use() == trainer::PositionUse::kRotation) {
-      const Tensor rotation = encoding->Rotation(at::tensor(positions, at::kLong), /*test=*/false);
+      const Tensor rotation = encoding->Rotation(at::tensor(positions, at::kLong), /*test=*/false, /*layer=*/0);
       queries = trainer::Rotate(queries, rotation);
       keys = trainer::Rotate(keys, rotation);
       variant.Compare("q_rotated", queries.transpose(1, 2), kTableTolerance);

@@ -43,6 +43,7 @@ TEST(ForOlderWorkersTest, WhatWasDoneBeforeIsSaidAsBefore) {
   EXPECT_FALSE(encoder.model().has_norm());
   EXPECT_FALSE(encoder.model().has_length_scaling());
   EXPECT_FALSE(encoder.training().has_schedule());
+  EXPECT_FALSE(encoder.positions().has_none_every());
   EXPECT_TRUE(encoder.model().has_causal()) << "nothing else is left out";
   EXPECT_EQ(encoder.training().steps(), 2'000'000);
 
@@ -60,6 +61,7 @@ TEST(ForOlderWorkersTest, WhatWasDoneBeforeIsSaidAsBefore) {
 TEST(ForOlderWorkersTest, WhatTheyCannotDoIsSaidToThem) {
   const auto of_encoder = [](const ChangeSweep& change) { return SentOf(EncoderSweep(), change); };
   EXPECT_EQ(of_encoder([](v1::SweepSpec& s) { s.mutable_model()->set_norm("pre"); }).model().norm(), "pre");
+  EXPECT_EQ(of_encoder([](v1::SweepSpec& s) { s.mutable_positions()->set_none_every(2); }).positions().none_every(), 2);
   EXPECT_EQ(of_encoder([](v1::SweepSpec& s) { s.mutable_model()->set_length_scaling("log"); }).model().length_scaling(), "log");
   EXPECT_EQ(SentOf(PairsSweep(), [](v1::SweepSpec& s) { s.mutable_positions()->set_data_rows(50); }).positions().data_rows(), 50);
   EXPECT_EQ(of_encoder([](v1::SweepSpec& s) { s.mutable_training()->set_warmup_steps(10); }).training().schedule(), "constant");

@@ -40,7 +40,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
             attention_scale_from: 2048 attention_scale_growth: 0.3
             length_scaling: "log_beyond" length_scaling_from: 40 }
     positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero"
-                rope_scaling: "yarn" rope_factor: 4 original_length: 128 rope_scaling_at: "always" data_rows: 90 data_shift: 12 }
+                rope_scaling: "yarn" rope_factor: 4 original_length: 128 rope_scaling_at: "always" data_rows: 90 data_shift: 12 none_every: 3 }
     training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13
                warmup_steps: 16 final_rate: 0.25 weight_decay: 0.5 trainable: "head_scales" scale_bound: "relu" scale_lower_bound: 0.75
                mixture: [ "code", "prose" ] mixture_weights: [ 0.25, 3 ] schedule: "linear" }
@@ -96,6 +96,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->positions.rope_scaling_at, trainer::PackSettings::Positions::RopeScalingAt::kAlways);
   EXPECT_EQ(settings->positions.data_rows, 90);
   EXPECT_EQ(settings->positions.data_shift, 12);
+  EXPECT_EQ(settings->positions.none_every, 3);
   EXPECT_EQ(settings->training.steps, 11);
   EXPECT_EQ(settings->training.batch_size, 12);
   EXPECT_THAT(settings->training.lengths, ElementsAre(3, 5, 8));
@@ -145,7 +146,7 @@ TEST(SpecToSettingsTest, SizesThatAreNotGivenAreAFolders) {
 // fields, so that whoever adds one comes by.
 TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
   EXPECT_EQ(v1::Model::descriptor()->field_count(), 29);
-  EXPECT_EQ(v1::Positions::descriptor()->field_count(), 11);
+  EXPECT_EQ(v1::Positions::descriptor()->field_count(), 12);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 14);
   EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 21);
 }

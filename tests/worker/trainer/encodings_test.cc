@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/position_layers.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/encodings/encoding.h"
 #include "worker/trainer/engine/engine.h"
@@ -52,7 +53,7 @@ std::vector<Variant> AllVariants() {
 }
 
 int64_t CountedByTheCatalog(const PackSettings& settings) {
-  const int64_t layers = settings.model.layers, width = settings.model.embedding_dim, heads = settings.model.heads;
+  const int64_t layers = catalog::LayersWithPositions(settings.positions.none_every, settings.model.layers), width = settings.model.embedding_dim, heads = settings.model.heads;
   const int64_t learned_rows = settings.model.learned_rows, t5_buckets = settings.model.t5_buckets;
   const int64_t kerple_sets = settings.model.kerple_shared ? 1 : layers;
   const int64_t fire_sets = settings.model.fire_shared ? 1 : layers, fire_width = settings.model.fire_width;
@@ -80,7 +81,9 @@ TEST_P(EncodingContractTest, TheCatalogSaysOfItWhatItDoes) {
 // The scheduler counts by the catalog what jobs cost, and whether weights of one fit into another.
 TEST_P(EncodingContractTest, TheCatalogCountsTheNumbersThatItTrains) {
   PackSettings settings = Settings();
+  settings.model.layers = 4;
   for (const bool shared : {false, true}) {
+    settings.positions.none_every = shared ? 0 : 3;
     settings.model.kerple_shared = shared;
     settings.model.t5_buckets = shared ? 32 : 10;
     settings.model.fire_shared = shared;

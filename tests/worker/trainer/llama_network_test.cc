@@ -43,6 +43,9 @@ TEST(LlamaNetworkTest, ItsConfigurationIsWhatTheSettingsSay) {
   EXPECT_EQ(plain.max_positions, 40) << "the longest that it is trained at";
   settings.training.lengths = {};
   EXPECT_EQ(LlamaConfigOf(settings).max_positions, 80);
+  EXPECT_TRUE(plain.unrotated.empty());
+  settings.positions.none_every = 2;
+  EXPECT_EQ(LlamaConfigOf(settings).unrotated, std::vector<int64_t>{1});
 
   for (const auto& [word, kind] : {std::pair("linear", RopeScaling::Kind::kLinear), std::pair("ntk", RopeScaling::Kind::kNtk),
                                    std::pair("dynamic", RopeScaling::Kind::kDynamic), std::pair("yarn", RopeScaling::Kind::kYarn)}) {

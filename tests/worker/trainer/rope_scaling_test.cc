@@ -27,7 +27,7 @@ class RopeScalingTest : public PackTest {
  protected:
   // [2, T, K / 2] of consecutive positions, times `spread`.
   static Tensor Rotation(const PackSettings& settings, int64_t tape, bool test, int64_t spread = 1) {
-    return MakeModel(settings)->encoding().Rotation(at::arange(tape, at::kLong) * spread, test);
+    return MakeModel(settings)->encoding().Rotation(at::arange(tape, at::kLong) * spread, test, /*layer=*/0);
   }
   static double LossOf(const MemberResult& result) { return ValueOf(result, "loss", 0); }
   static PackSettings Rope() { return SmallSettings("reverse_string", "rope", false); }

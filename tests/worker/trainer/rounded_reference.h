@@ -103,7 +103,7 @@ class RoundedReference {
     Tensor q = Heads(Product(h, Named(all, place + "q.w")), batch), k = Heads(Product(h, Named(all, place + "k.w")), batch);
     const Tensor v = Heads(Product(h, Named(all, place + "v.w")), batch);
     if (!batch.positions.rotation.empty()) {
-      const Tensor rotation = model_.encoding().Rotation(batch.positions.rotation[at], batch.positions.test);
+      const Tensor rotation = model_.encoding().Rotation(batch.positions.rotation[at], batch.positions.test, layer);
       q = Rotated(q, rotation);
       k = Rotated(k, rotation);
     }

@@ -220,6 +220,7 @@ TEST(SettingsHashTest, EverySettingIsAPartOfIt) {
       {"original_length", [](S& s) { ++s.positions.original_length; }},
       {"rope_scaling_at", [](S& s) { s.positions.rope_scaling_at = S::Positions::RopeScalingAt::kAlways; }},
       {"data_rows", [](S& s) { s.positions.data_rows = 50; }},
+      {"none_every", [](S& s) { s.positions.none_every = 2; }},
       {"steps", [](S& s) { ++s.training.steps; }},
       {"batch_size", [](S& s) { ++s.training.batch_size; }},
       {"training.lengths", [](S& s) { ++s.training.lengths.back(); }},

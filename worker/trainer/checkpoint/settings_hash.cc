@@ -37,6 +37,7 @@ struct Lines {
   std::string rope_scaling;
   std::string rope_scaling_at;
   std::string data_positions;
+  std::string position_layers;
 };
 
 std::string Value(const std::string& text) { return text; }
@@ -108,7 +109,7 @@ void Add(const PackSettings::Model& model, Lines& lines) {
 
 void Add(const PackSettings::Positions& positions, Lines& lines) {
   const auto& [max_position, randomized_by, relative_as_released, shift_max, shift_at_test, rope_scaling, rope_factor, original_length,
-               rope_scaling_at, data_rows, data_shift] = positions;
+               rope_scaling_at, data_rows, data_shift, none_every] = positions;
   lines.all += Named("max_position", max_position, "randomized_by", randomized_by, "relative_as_released", relative_as_released, "shift_max",
                      shift_max, "shift_at_test", shift_at_test);
   const std::string scaling = Named("rope_scaling", rope_scaling, "rope_factor", rope_factor, "original_length", original_length);
@@ -116,6 +117,7 @@ void Add(const PackSettings::Positions& positions, Lines& lines) {
   if (rope_scaling != "none") lines.rope_scaling += scaling;
   if (rope_scaling_at != PackSettings::Positions::RopeScalingAt::kTests) lines.rope_scaling_at += Named("rope_scaling_at", rope_scaling_at);
   if (data_rows > 0) lines.data_positions += Named("data_rows", data_rows, "data_shift", data_shift);
+  if (none_every > 0) lines.position_layers += Named("none_every", none_every);
 }
 
 void Add(const PackSettings::Training& training, Lines& lines) {
@@ -189,7 +191,7 @@ std::string SettingsHash(const PackSettings& settings) {
   }
   return Sha256Of(lines.all + lines.data + lines.llama + lines.attention + lines.scale_by_position + lines.passkey + lines.longbench +
                   lines.protocol + lines.mixture + lines.t5 + lines.fire + lines.causal + lines.schedule + lines.norm + lines.curve + lines.rope_theta + lines.rope_scaling +
-                  lines.rope_scaling_at + lines.length_scaling + lines.outputs + lines.data_positions);
+                  lines.rope_scaling_at + lines.length_scaling + lines.outputs + lines.data_positions + lines.position_layers);
 }
 
 }  // namespace longreach::trainer

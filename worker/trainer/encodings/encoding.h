@@ -18,6 +18,7 @@ namespace longreach::trainer {
 
 struct EncodingConfig {
   int layers = 0;
+  int none_every = 0;  // Every such layer has no encoding; which this is, layer_sets.h and in_some_layers.h see to.
   int embedding_dim = 0;
   int num_heads = 0;
   int max_position = 0;
@@ -54,6 +55,8 @@ class Encoding {
   virtual ~Encoding() = default;
 
   virtual PositionUse Use() const = 0;
+  // Of kRotation and kDistances; in a layer that it does not act in, what it gives says nothing: no angles, biases of 0.
+  virtual bool ActsIn(int /*layer*/) const { return true; }
   // Has parameters. Without any, what it returns is made once for a whole pack.
   virtual bool Trained() const { return false; }
   // Engines without autograd can train it: it has no parameters; or AddBiasGradient(), AddPairGradient() or AddContentGradient() is there; or
@@ -67,9 +70,9 @@ class Encoding {
   // kEmbedding: [T, D], or [B, T, D] when positions are [B, T]; added to the scaled embedding.
   virtual Tensor Addition(const Tensor& /*positions*/, const ParameterSet&) const { return {}; }
   // kRotation: cosine and sine of the angles, [2, T, K/2], maybe times a factor; the pair (2i, 2i+1) of a head turns by angle i. Tests may have angles of
-  // their own.
-  virtual Tensor Rotation(const Tensor& /*positions*/, bool /*test*/) const { return {}; }
-  // kDistances: the bias, [H, R] or [E, H, R]; added after the 1/sqrt(K) factor. Without parameters the same for all layers.
+  // their own. The same for all layers that it acts in.
+  virtual Tensor Rotation(const Tensor& /*positions*/, bool /*test*/, int /*layer*/) const { return {}; }
+  // kDistances: the bias, [H, R] or [E, H, R]; added after the 1/sqrt(K) factor. Without parameters the same for all layers that it acts in.
   virtual Tensor BiasTable(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
   // Adds to `gradients` what the gradient of a layer's BiasTable(), [H, R], makes of the parameters: for
   // engines without autograd, on a CPU and without pack axis. Goes with TrainsWithoutAutograd().

@@ -21,7 +21,7 @@ namespace {
 // Source: arXiv:2310.04418, section 3 and the code in its appendix, whose initial values these are: PyTorch's of linear layers.
 class Fire final : public Encoding {
  public:
-  explicit Fire(const EncodingConfig& config) : config_(config), of_layers_(config.layers, config.fire_shared) {}
+  explicit Fire(const EncodingConfig& config) : config_(config), of_layers_(config.layers, config.none_every, config.fire_shared) {}
 
   PositionUse Use() const override { return PositionUse::kDistances; }
   bool Trained() const override { return true; }

@@ -18,7 +18,7 @@ class KerpleParameters {
  public:
   // `kind`: "power" or "log", for the parameters' names.
   KerpleParameters(const EncodingConfig& config, std::string kind)
-      : num_heads_(config.num_heads), kind_(std::move(kind)), sets_(config.layers, config.kerple_shared) {}
+      : num_heads_(config.num_heads), kind_(std::move(kind)), sets_(config.layers, config.none_every, config.kerple_shared) {}
 
   // a ~ U(0, 1), p ~ U(0, 2).
   void Declare(ParameterLayout& layout);

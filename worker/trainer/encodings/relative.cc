@@ -1,4 +1,5 @@
 #include "worker/trainer/encodings/encoding.h"
+#include "worker/trainer/encodings/layer_sets.h"
 #include "worker/trainer/encodings/sin_cos_table.h"
 #include "worker/trainer/sent.h"
 
@@ -11,7 +12,7 @@ namespace {
 class Relative final : public Encoding {
  public:
   explicit Relative(const EncodingConfig& config)
-      : config_(config), table_(config.max_position + 1, config.embedding_dim) {}
+      : config_(config), table_(config.max_position + 1, config.embedding_dim), sets_(config.layers, config.none_every, /*shared=*/false) {}
 
   PositionUse Use() const override { return PositionUse::kDistances; }
   bool Trained() const override { return true; }
@@ -20,8 +21,8 @@ class Relative final : public Encoding {
 
   void Declare(ParameterLayout& layout) override {
     const int64_t dim = config_.embedding_dim;
-    for (int layer = 0; layer < config_.layers; ++layer) {
-      const std::string place = "layer" + std::to_string(layer) + ".attn.";
+    for (int i = 0; i < sets_.count(); ++i) {
+      const std::string place = sets_.Place(i);
       // As every linear layer: sigma = 1/sqrt(fan_in).
       w_.push_back(layout.Add(place + "rel.w", {dim, dim},
                               {Initial::Kind::kTruncatedNormal, 1.0 / std::sqrt(static_cast<double>(dim))}));
@@ -33,7 +34,7 @@ class Relative final : public Encoding {
   }
 
   ContentTerm Content(const Distances& distances, const ParameterSet& set, int layer) const override {
-    const size_t l = static_cast<size_t>(layer);
+    const size_t l = static_cast<size_t>(sets_.Of(layer));
     return {.content_bias = set[static_cast<size_t>(u_[l])],
             .relative_bias = set[static_cast<size_t>(v_[l])],
             .keys = at::matmul(Sent(Rows(distances), set[static_cast<size_t>(w_[l])].device()), set[static_cast<size_t>(w_[l])])};
@@ -41,7 +42,7 @@ class Relative final : public Encoding {
 
   void AddContentGradient(const Distances& distances, int layer, const ContentTerm& content_gradient,
                           const ParameterSet& gradients) const override {
-    const size_t l = static_cast<size_t>(layer);
+    const size_t l = static_cast<size_t>(sets_.Of(layer));
     gradients[static_cast<size_t>(u_[l])].add_(content_gradient.content_bias);
     gradients[static_cast<size_t>(v_[l])].add_(content_gradient.relative_bias);
     gradients[static_cast<size_t>(w_[l])].add_(at::matmul(Rows(distances).t(), content_gradient.keys));
@@ -58,7 +59,8 @@ class Relative final : public Encoding {
 
   EncodingConfig config_;
   SinCosTable table_;
-  std::vector<int> w_;
+  LayerSets sets_;
+  std::vector<int> w_;  // By set.
   std::vector<int> u_;
   std::vector<int> v_;
 };

@@ -19,7 +19,7 @@ class Rope final : public Encoding {
 
   PositionUse Use() const override { return PositionUse::kRotation; }
 
-  Tensor Rotation(const Tensor& positions, bool test) const override {
+  Tensor Rotation(const Tensor& positions, bool test, int) const override {
     const Tensor position_T = positions.to(at::kLong).contiguous();
     const int64_t tape = position_T.numel();
     const RopeFrequencies frequencies = FrequenciesOf(test || scaled_in_training_ ? scaled_ : plain_, tape);

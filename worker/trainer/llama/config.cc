@@ -55,16 +55,16 @@ absl::StatusOr<double> Positive(const json& object, std::string_view key, double
   return value.get<double>();
 }
 
-absl::StatusOr<bool> Switch(const json& object, std::string_view key) {
+absl::StatusOr<bool> Switch(const json& object, std::string_view key, bool otherwise) {
   const json& value = ValueOf(object, key);
-  if (value.is_null()) return false;
+  if (value.is_null()) return otherwise;
   if (!value.is_boolean()) return Wrong(key, value, "true or false");
   return value.get<bool>();
 }
 
 // A key must not say something that would change the numbers.
 absl::Status MustBeOff(const json& object, std::string_view key) {
-  ASSIGN_OR_RETURN(const bool on, Switch(object, key));
+  ASSIGN_OR_RETURN(const bool on, Switch(object, key, false));
   if (on) return absl::InvalidArgumentError(Text("'", key, "' is true: a model with biases is not computed here"));
   return absl::OkStatus();
 }
@@ -106,17 +106,17 @@ absl::StatusOr<RopeScaling> ParseScaling(const json& scaling, std::string_view k
 }
 
 // An absent one is transformers' default, an explicit null is none.
-absl::Status ParseTokens(const json& object, LlamaConfig& config) {
+absl::Status ParseTokens(const json& object, int64_t usual_bos, int64_t usual_eos, LlamaConfig& config) {
   const auto token = [&](const json& value) { return value.is_number_integer() && value >= 0 && value < config.vocabulary; };
   const std::string expected = Text("a token below ", config.vocabulary);
   const auto value_of = [&](const char* key, int64_t usual) {
     return !object.contains(key) && token(usual) ? json(usual) : ValueOf(object, key);
   };
-  if (const json bos = value_of("bos_token_id", 1); !bos.is_null()) {
+  if (const json bos = value_of("bos_token_id", usual_bos); !bos.is_null()) {
     if (!token(bos)) return Wrong("bos_token_id", bos, expected);
     config.bos = bos.get<int64_t>();
   }
-  const json eos = value_of("eos_token_id", 2);
+  const json eos = value_of("eos_token_id", usual_eos);
   for (const json& value : eos.is_array() ? eos : eos.is_null() ? json::array() : json::array({eos})) {
     if (!token(value)) return Wrong("eos_token_id", value, expected);
     config.eos.push_back(value.get<int64_t>());
@@ -124,17 +124,51 @@ absl::Status ParseTokens(const json& object, LlamaConfig& config) {
   return absl::OkStatus();
 }
 
-absl::Status CheckArchitecture(const json& object) {
+// Which of the two it is, and what transformers takes of it where a key is absent.
+struct Architecture {
+  std::string_view type, name;
+  double rope_theta;
+  int64_t kv_heads;  // 0: as many as heads.
+  bool tied;
+  int64_t bos, eos;
+};
+constexpr Architecture kLlama = {.type = "llama", .name = "LlamaForCausalLM", .rope_theta = 10'000, .kv_heads = 0, .tied = false, .bos = 1, .eos = 2};
+constexpr Architecture kSmolLm3 = {
+    .type = "smollm3", .name = "SmolLM3ForCausalLM", .rope_theta = 2'000'000, .kv_heads = 4, .tied = true, .bos = 128'000, .eos = 128'001};
+
+absl::StatusOr<Architecture> ArchitectureOf(const json& object) {
   const json& type = ValueOf(object, "model_type");
-  if (!type.is_null() && type != "llama") return Wrong("model_type", type, "\"llama\"");
+  if (!type.is_null() && type != kLlama.type && type != kSmolLm3.type) return Wrong("model_type", type, "\"llama\" or \"smollm3\"");
+  const Architecture& architecture = type == kSmolLm3.type ? kSmolLm3 : kLlama;
   const json& architectures = ValueOf(object, "architectures");
-  if (!architectures.is_null() && architectures != json::array({"LlamaForCausalLM"})) {
-    return Wrong("architectures", architectures, "[\"LlamaForCausalLM\"]");
+  if (!architectures.is_null() && architectures != json::array({architecture.name})) {
+    return Wrong("architectures", architectures, Text("[\"", architecture.name, "\"]"));
   }
   const json& activation = ValueOf(object, "hidden_act");
   if (!activation.is_null() && activation != "silu") return Wrong("hidden_act", activation, "\"silu\"");
   RETURN_IF_ERROR(MustBeOff(object, "attention_bias"));
-  return MustBeOff(object, "mlp_bias");
+  RETURN_IF_ERROR(MustBeOff(object, "mlp_bias"));
+  return architecture;
+}
+
+// SmolLM3's: a list that has 0 where a layer does not rotate, and 1 where one does, in spite of its name; without it, every such layer does not.
+absl::StatusOr<std::vector<int64_t>> ParseUnrotated(const json& object, int64_t layers) {
+  std::vector<int64_t> unrotated;
+  ASSIGN_OR_RETURN(const int64_t interval, Size(object, "no_rope_layer_interval", kMaxPositions, 4));
+  const json& list = ValueOf(object, "no_rope_layers");
+  const auto is_switch = [](const json& value) { return value == 0 || value == 1; };
+  if (!list.is_null() && (!list.is_array() || static_cast<int64_t>(list.size()) != layers || !std::ranges::all_of(list, is_switch))) {
+    return Wrong("no_rope_layers", list, Text("0 or 1 for each of ", layers, " layers"));
+  }
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    if (list.is_null() ? (layer + 1) % interval == 0 : list[static_cast<size_t>(layer)] == 0) unrotated.push_back(layer);
+  }
+  ASSIGN_OR_RETURN(const bool slides, Switch(object, "use_sliding_window", false));
+  if (slides) return absl::InvalidArgumentError("'use_sliding_window' is true: attention over a part of the tokens is not computed here");
+  const json& types = ValueOf(object, "layer_types");
+  const auto is_full = [](const json& type) { return type == "full_attention"; };
+  if (!types.is_null() && (!types.is_array() || !std::ranges::all_of(types, is_full))) return Wrong("layer_types", types, "\"full_attention\" for all layers");
+  return unrotated;
 }
 
 }  // namespace
@@ -183,13 +217,13 @@ absl::Status Validate(const LlamaConfig& config) {
 absl::StatusOr<LlamaConfig> ParseLlamaConfig(std::string_view text) {
   const json object = json::parse(text, nullptr, false);
   if (!object.is_object()) return absl::InvalidArgumentError(Text("it is not a JSON object: ", WhyNoJsonObject(text)));
-  RETURN_IF_ERROR(CheckArchitecture(object));
+  ASSIGN_OR_RETURN(const Architecture usual, ArchitectureOf(object));
   LlamaConfig config;
   ASSIGN_OR_RETURN(config.hidden_dim, Size(object, "hidden_size", kMaxSize));
   ASSIGN_OR_RETURN(config.mlp_dim, Size(object, "intermediate_size", kMaxSize));
   ASSIGN_OR_RETURN(config.layers, Size(object, "num_hidden_layers", catalog::kMaxLayers));
   ASSIGN_OR_RETURN(config.heads, Size(object, "num_attention_heads", kMaxSize));
-  ASSIGN_OR_RETURN(config.kv_heads, Size(object, "num_key_value_heads", kMaxSize, config.heads));
+  ASSIGN_OR_RETURN(config.kv_heads, Size(object, "num_key_value_heads", kMaxSize, usual.kv_heads > 0 && !object.contains("num_key_value_heads") ? usual.kv_heads : config.heads));
   if (ValueOf(object, "head_dim").is_null() && config.hidden_dim % config.heads != 0) {
     return absl::InvalidArgumentError(
         Text("there is no 'head_dim', and 'hidden_size', ", config.hidden_dim, ", is not a multiple of ", config.heads,
@@ -199,10 +233,13 @@ absl::StatusOr<LlamaConfig> ParseLlamaConfig(std::string_view text) {
   ASSIGN_OR_RETURN(config.vocabulary, Size(object, "vocab_size", kMaxSize));
   ASSIGN_OR_RETURN(config.max_positions, Size(object, "max_position_embeddings", kMaxPositions));
   ASSIGN_OR_RETURN(config.norm_epsilon, Positive(object, "rms_norm_eps", 1e-6));  // What transformers takes where none is given.
-  ASSIGN_OR_RETURN(config.rope_theta, Positive(object, "rope_theta", 10000));
-  ASSIGN_OR_RETURN(config.tied, Switch(object, "tie_word_embeddings"));
-  ASSIGN_OR_RETURN(config.nope, Switch(object, "nope"));
-  RETURN_IF_ERROR(ParseTokens(object, config));
+  ASSIGN_OR_RETURN(config.rope_theta, Positive(object, "rope_theta", usual.rope_theta));
+  ASSIGN_OR_RETURN(config.tied, Switch(object, "tie_word_embeddings", usual.tied));
+  ASSIGN_OR_RETURN(config.nope, Switch(object, "nope", false));
+  RETURN_IF_ERROR(ParseTokens(object, usual.bos, usual.eos, config));
+  if (usual.type == kSmolLm3.type && !config.nope) {
+    ASSIGN_OR_RETURN(config.unrotated, ParseUnrotated(object, config.layers));
+  }
   // Transformers 5 has both the base and the scaling in one object.
   const char* const key = object.contains("rope_parameters") ? "rope_parameters" : "rope_scaling";
   const json& scaling = ValueOf(object, key);
@@ -218,8 +255,9 @@ absl::StatusOr<LlamaConfig> ParseLlamaConfig(std::string_view text) {
 }
 
 std::string LlamaConfigJson(const LlamaConfig& config, std::string_view dtype) {
-  nlohmann::ordered_json object = {{"architectures", {"LlamaForCausalLM"}},
-                                   {"model_type", "llama"},
+  const Architecture& architecture = config.unrotated.empty() || config.nope ? kLlama : kSmolLm3;
+  nlohmann::ordered_json object = {{"architectures", {architecture.name}},
+                                   {"model_type", architecture.type},
                                    {"hidden_size", config.hidden_dim},
                                    {"intermediate_size", config.mlp_dim},
                                    {"num_hidden_layers", config.layers},
@@ -239,6 +277,13 @@ std::string LlamaConfigJson(const LlamaConfig& config, std::string_view dtype) {
   // A null where there is none: without the key readers take a default.
   object["bos_token_id"] = config.bos ? nlohmann::ordered_json(*config.bos) : nlohmann::ordered_json();
   object["eos_token_id"] = config.eos.empty() ? nlohmann::ordered_json() : config.eos.size() == 1 ? nlohmann::ordered_json(config.eos[0]) : nlohmann::ordered_json(config.eos);
+  if (architecture.type == kSmolLm3.type) {
+    std::vector<int> rotates(static_cast<size_t>(config.layers), 1);
+    for (const int64_t layer : config.unrotated) rotates[static_cast<size_t>(layer)] = 0;
+    object["no_rope_layers"] = rotates;
+    object["use_sliding_window"] = false;
+    object["pad_token_id"] = nullptr;  // The usual one is beyond a small vocabulary.
+  }
   const RopeScaling& scaling = config.rope_scaling;
   nlohmann::ordered_json& stored = object["rope_scaling"];
   if (config.nope) {

@@ -1,6 +1,7 @@
 // What a Hugging Face config.json says of a LLaMA-type model. Without torch; files are not trusted.
 //
-// Source: the keys that transformers 4.35 to 5 write for LlamaForCausalLM; "nope" is the NoPE authors' own.
+// Source: the keys that transformers 4.35 to 5 write for LlamaForCausalLM, and for SmolLM3ForCausalLM, which is the same but for layers that do not
+// rotate; "nope" is the NoPE authors' own.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ struct LlamaConfig {
   double rope_theta = 10000;
   RopeScaling rope_scaling;
   bool nope = false;  // Queries and keys are not rotated.
+  std::vector<int64_t> unrotated;  // Layers, ascending, in which they are not, where others do.
   bool tied = false;  // The output matrix is the embedding.
   std::optional<int64_t> bos;
   std::vector<int64_t> eos;

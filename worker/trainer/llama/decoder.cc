@@ -165,7 +165,8 @@ Tensor LlamaDecoder::Hidden(const ParameterSet& parameters, const LlamaFeed& fee
       const Tensor x = RmsNorm(rows[0], at_index(layer.norm1), config_.norm_epsilon);
       return at::cat({Linear(x, at_index(layer.q)), Linear(x, at_index(layer.k)), Linear(x, at_index(layer.v))}, -1);
     });
-    const Tensor attended = Attend(feed, i, qkv, rotation);
+    const bool rotates = !std::ranges::binary_search(config_.unrotated, static_cast<int64_t>(i));
+    const Tensor attended = Attend(feed, i, qkv, rotates ? rotation : Tensor());
     h = ByRows({h, attended}, RowsAtATime(h.device()), feed.pool, [&](const std::vector<Tensor>& rows) {
       const Tensor u = rows[0] + Linear(rows[1], at_index(layer.o));
       const Tensor x = RmsNorm(u, at_index(layer.norm2), config_.norm_epsilon);

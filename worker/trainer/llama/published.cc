@@ -176,7 +176,7 @@ absl::StatusOr<ModelFolder> CheckModelFolder(const std::filesystem::path& folder
       return absl::Status(known.code(), Text((folder / "config.json").string(), ": ", known.message()));
     }
     ModelFolder model{.files = std::move(stored.files), .description = "", .nope = stored.config.nope};
-    model.description = Text(stored.config.layers, " layers of width ", stored.config.hidden_dim, ", ", stored.parameters, " parameters (",
+    model.description = Text(stored.config.layers, " layers", stored.config.unrotated.empty() ? "" : Text(" (", stored.config.unrotated.size(), " without positions)"), " of width ", stored.config.hidden_dim, ", ", stored.parameters, " parameters (",
                              Join(stored.types, ", "), "), ", stored.config.vocabulary, " tokens");
     std::error_code error;
     if (!std::filesystem::exists(folder / kTokenizer, error)) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "proto/catalog/position_layers.h"
+
 namespace longreach::trainer {
 
 namespace {
@@ -43,6 +45,9 @@ LlamaConfig LlamaConfigOf(const PackSettings& settings) {
   config.rope_scaling.factor = settings.positions.rope_factor;
   config.rope_scaling.original_length = settings.positions.original_length;
   config.nope = settings.encoding == "none";
+  for (int layer = 0; !config.nope && layer < model.layers; ++layer) {
+    if (!catalog::HasPositions(settings.positions.none_every, layer)) config.unrotated.push_back(layer);
+  }
   config.scale_from = model.attention_scale_from;
   config.scale_growth = model.attention_scale_growth;
   return config;

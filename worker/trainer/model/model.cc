@@ -26,6 +26,7 @@ EncodingConfig ConfigOf(const PackSettings& settings) {
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
   using RopeScalingAt = PackSettings::Positions::RopeScalingAt;
   return {.layers = settings.model.layers,
+          .none_every = settings.positions.none_every,
           .embedding_dim = settings.model.embedding_dim,
           .num_heads = settings.model.heads,
           .max_position = settings.positions.max_position,
@@ -68,19 +69,28 @@ void Model::DeclareEncoding() {
 
 PassTerms Model::Prepare(const PassPositions& positions, at::Device device) const {
   PassTerms terms{.positions = &positions, .addition = {}, .rotation = {}, .bias_tables = {}, .given_positions = Sent(positions.given, device)};
-  for (const Tensor& position_T : positions.rotation) {
-    const bool known = !terms.rotation.empty() && position_T.is_same(positions.rotation.front());
-    terms.rotation.push_back(known ? terms.rotation.front() : Sent(encoding_->Rotation(position_T, positions.test), device));
+  for (size_t layer = 0; layer < positions.rotation.size(); ++layer) {
+    const std::optional<size_t> known = Before(layer, [&](size_t earlier) { return positions.rotation[earlier].is_same(positions.rotation[layer]); });
+    terms.rotation.push_back(known ? terms.rotation[*known]
+                                   : Sent(encoding_->Rotation(positions.rotation[layer], positions.test, static_cast<int>(layer)), device));
   }
   if (encoding_->Trained()) return terms;
   if (positions.embedding.defined()) terms.addition = Sent(encoding_->Addition(positions.embedding, {}), device);
   for (size_t layer = 0; layer < positions.distances.size(); ++layer) {
-    const Distances& distances = positions.distances[layer];
-    const bool known = layer > 0 && distances.values().is_same(positions.distances.front().values());
-    terms.bias_tables.push_back(known ? terms.bias_tables.front()
-                                      : Sent(encoding_->BiasTable(distances, {}, static_cast<int>(layer)), device));
+    const Tensor& values = positions.distances[layer].values();
+    const std::optional<size_t> known = Before(layer, [&](size_t earlier) { return positions.distances[earlier].values().is_same(values); });
+    terms.bias_tables.push_back(known ? terms.bias_tables[*known]
+                                      : Sent(encoding_->BiasTable(positions.distances[layer], {}, static_cast<int>(layer)), device));
   }
   return terms;
+}
+
+std::optional<size_t> Model::Before(size_t layer, const std::function<bool(size_t)>& same_positions) const {
+  const auto acts_in = [&](size_t one) { return encoding_->ActsIn(static_cast<int>(one)); };
+  for (size_t earlier = 0; earlier < layer; ++earlier) {
+    if (acts_in(earlier) == acts_in(layer) && same_positions(earlier)) return earlier;
+  }
+  return std::nullopt;
 }
 
 Tensor Model::TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int64_t count) const {
@@ -113,6 +123,7 @@ Tensor Model::Embed(const ParameterSet& parameters, const Tensor& tokens, int em
 LayerTerms Model::TermsOf(const ParameterSet& parameters, const PassTerms& terms, int layer) const {
   const size_t l = static_cast<size_t>(layer);
   LayerTerms result;
+  if (!encoding_->ActsIn(layer)) return result;
   if (!terms.rotation.empty()) result.rotation = terms.rotation[l];
   if (terms.positions == nullptr || terms.positions->distances.empty()) return result;
   result.distances = &terms.positions->distances[l];

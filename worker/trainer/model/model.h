@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -100,6 +101,9 @@ class Model {
   std::unique_ptr<Encoding> encoding_;
 
  private:
+  // An earlier layer that the encoding gives the same: it has the same positions, and acts in both or in neither.
+  std::optional<size_t> Before(size_t layer, const std::function<bool(size_t)>& same_positions) const;
+
   size_t own_parameters_ = 0;  // The encoding's come after them.
   size_t encoding_parameters_ = 0;
 };

@@ -37,7 +37,7 @@ ModelPlaces PlacesOf(const PackSettings& settings, const Encoder& encoder) {
   places.out_w = at("out.w");
   places.out_b = at("out.b");
   const resident::BiasKind bias = BiasKindOf(settings, encoder.encoding());
-  const LayerSets sets(places.layers, settings.model.kerple_shared);
+  const LayerSets sets(places.layers, settings.positions.none_every, settings.model.kerple_shared);
   for (int l = 0; l < places.layers; ++l) {
     const std::string place = "layer" + std::to_string(l) + ".";
     resident::LayerPlaces& layer = places.layer[l];
@@ -306,6 +306,8 @@ std::string WhyNotResident(const PackSettings& settings) {
   // Of biases that are trained the kernels have those of KERPLE alone.
   const bool kerple = settings.encoding == "log_kerple" || settings.encoding == "power_kerple";
   if (encoding.AddsContent() || (encoding.Trained() && !kerple)) return Text("encoding ", settings.encoding);
+  // And of these in every layer.
+  if (kerple && settings.positions.none_every > 0) return Text("encoding ", settings.encoding, " with positions.none_every");
   if (encoding.Use() == PositionUse::kDistances && settings.randomized &&
       settings.positions.randomized_by == PackSettings::Positions::RandomizedBy::kPosition) {
     return "positions.randomized_by position";

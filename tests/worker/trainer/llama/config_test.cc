@@ -154,6 +154,47 @@ TEST(LlamaConfigTest, WithoutPositionsOtherReadersRotateByNothing) {
   }
 }
 
+// As SmolLM3's, which is a LLaMA but for them.
+TEST(LlamaConfigTest, LayersThatDoNotRotateAreThoseOfTheListOrOfTheInterval) {
+  const std::string smollm3 = R"({"architectures": ["SmolLM3ForCausalLM"], "model_type": "smollm3", "hidden_size": 64, "intermediate_size": 96,
+    "num_hidden_layers": 8, "num_attention_heads": 8, "max_position_embeddings": 2048, "vocab_size": 32000})";
+  const auto with = [&](const std::string& more) { return smollm3.substr(0, smollm3.size() - 1) + ", " + more + "}"; };
+  const LlamaConfig usual = *ParseLlamaConfig(smollm3);
+  EXPECT_THAT(usual.unrotated, ElementsAre(3, 7));
+  EXPECT_EQ(usual.rope_theta, 2e6);
+  EXPECT_EQ(usual.kv_heads, 4);
+  EXPECT_TRUE(usual.tied);
+  EXPECT_FALSE(usual.bos.has_value()) << "the usual one is beyond this vocabulary";
+  EXPECT_EQ(ParseLlamaConfig(with(R"("num_key_value_heads": null)"))->kv_heads, 8);
+  EXPECT_THAT(ParseLlamaConfig(with(R"("no_rope_layer_interval": 3)"))->unrotated, ElementsAre(2, 5));
+  EXPECT_THAT(ParseLlamaConfig(with(R"("no_rope_layer_interval": 3, "no_rope_layers": [1, 0, 0, 1, 1, 1, 1, 1], "layer_types": null)"))->unrotated, ElementsAre(1, 2));
+  EXPECT_THAT(Refusal(with(R"("no_rope_layers": [1, 0])")), HasSubstr("'no_rope_layers' is [1,0], expected 0 or 1 for each of 8 layers"));
+  EXPECT_THAT(Refusal(with(R"("no_rope_layers": [1, 0, 0, 1, 1, 1, 1, 2])")), HasSubstr("expected 0 or 1 for each"));
+  EXPECT_THAT(Refusal(with(R"("use_sliding_window": true)")), HasSubstr("'use_sliding_window' is true"));
+  EXPECT_THAT(Refusal(with(R"("layer_types": ["sliding_attention"])")), HasSubstr("expected \"full_attention\" for all layers"));
+  EXPECT_THAT(Refusal(with(R"("architectures": ["LlamaForCausalLM"])")), HasSubstr("'architectures'"));
+  EXPECT_TRUE(ParseLlamaConfig(With("no_rope_layers", "[0]"))->unrotated.empty()) << "a LLaMA has no such key";
+}
+
+TEST(LlamaConfigTest, LayersThatDoNotRotateAreWrittenForReadersThatKnowThem) {
+  LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
+  config.unrotated = {0, 7};
+  const std::string written = LlamaConfigJson(config, "float32");
+  EXPECT_THAT(written, HasSubstr("\"model_type\": \"smollm3\""));
+
+  const absl::StatusOr<LlamaConfig> again = ParseLlamaConfig(written);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->unrotated, ElementsAre(0, 7));
+  EXPECT_EQ(again->rope_theta, config.rope_theta);
+  EXPECT_EQ(again->kv_heads, config.kv_heads);
+  EXPECT_FALSE(again->tied);
+  EXPECT_EQ(again->bos, config.bos);
+  EXPECT_EQ(again->eos, config.eos);
+
+  config.nope = true;
+  EXPECT_THAT(LlamaConfigJson(config, "float32"), HasSubstr("\"model_type\": \"llama\""));
+}
+
 TEST(LlamaConfigTest, StaticNtkIsWrittenAsItsBase) {
   LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
   config.rope_scaling = {.kind = RopeScaling::Kind::kNtk, .factor = 4};

@@ -137,12 +137,33 @@ Tensor InPieces(const LlamaDecoder& decoder, const ParameterSet& parameters, con
   return at::cat(parts, 1).view({whole.batch * whole.length, -1});
 }
 
+TEST(LlamaDecoderTest, LayersRotateOrDoNot) {
+  const torch::NoGradGuard no_gradient;
+  const auto hidden = [](bool nope, const std::vector<int64_t>& unrotated, int left_out) {
+    LlamaConfig config = TinyConfig();
+    config.nope = nope;
+    config.unrotated = unrotated;
+    const LlamaDecoder decoder(config);
+    const ParameterSet parameters = ViewParameters(decoder.layout(), DrawParameters(decoder, 1) * 4);  // Large, so that a rotation shows.
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (decoder.layout().parameters()[i].name == "layer" + std::to_string(left_out) + ".attn.o.w") parameters[i].zero_();
+    }
+    return decoder.Hidden(parameters, TinyFeed(2, 30));
+  };
+  constexpr int kNone = -1;
+  EXPECT_EQ(Difference(hidden(false, {1}, 0), hidden(true, {}, 0)), 0) << "the second layer alone attends, and does not rotate";
+  EXPECT_EQ(Difference(hidden(false, {1}, 1), hidden(false, {}, 1)), 0) << "the first layer alone attends, and rotates";
+  EXPECT_GT(Difference(hidden(false, {1}, kNone), hidden(false, {}, kNone)), 1e-2);
+  EXPECT_GT(Difference(hidden(false, {1}, kNone), hidden(true, {}, kNone)), 1e-2);
+}
+
 TEST(LlamaDecoderTest, ReadingInPiecesWithACacheIsReadingAtOnce) {
   const torch::NoGradGuard no_gradient;
   for (const RopeScaling::Kind kind : {RopeScaling::Kind::kNone, RopeScaling::Kind::kYarn}) {
     for (const bool nope : {false, true}) {
       LlamaConfig config = TinyConfig();
       config.nope = nope;
+      if (!nope) config.unrotated = {1};
       config.rope_scaling.kind = kind;
       config.rope_scaling.factor = kind == RopeScaling::Kind::kNone ? 1 : 2;
       const LlamaDecoder decoder(config);

@@ -124,6 +124,15 @@ TEST(ResidentEngineTest, AgreesWithLibtorchOnTheWholeModelAndASharedKerple) {
   for (const Kind& kind : kKinds) ExpectSameGradients(settings, kind);
 }
 
+// Layers without positions turn by no angle, and have biases of 0.
+TEST(ResidentEngineTest, AgreesWithLibtorchWhereSomeLayersHaveNoPositions) {
+  for (const Case& c : {Case{"rope"}, Case{"rope", true}, Case{"alibi", true}}) {
+    PackSettings settings = Settings(c, "reverse_string");
+    settings.positions.none_every = 2;
+    for (const Kind& kind : kKinds) ExpectSameGradients(settings, kind);
+  }
+}
+
 // Queries and keys turn by other angles and grow, and their gradients with them.
 TEST(ResidentEngineTest, AgreesWithLibtorchWhereRotationsAreScaledInTraining) {
   PackSettings settings = Settings({"rope"}, "reverse_string");
