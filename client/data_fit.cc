@@ -12,6 +12,7 @@
 #include "client/program_answer.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/encoding_name.h"
+#include "proto/catalog/usual_positions.h"
 #include "proto/types/sweep_parts.h"
 
 namespace longreach::client {
@@ -39,8 +40,28 @@ void AddAscending(const google::protobuf::RepeatedField<int32_t>& from, google::
   for (const int32_t length : std::set<int32_t>(from.begin(), from.end())) to.Add(length);
 }
 
-// Of jobs that train a model of their own; without data where those of the task read none. All encodings ask the same, and so does any size of the model.
-v1::JobSpec NeedOfOwnModel(const v1::SweepSpec& sweep, const std::string& task) {
+// How long the tape of a pair is, the data alone says; the encoding, how many positions there are for it.
+void AddPositionsOfPairs(const v1::SweepSpec& sweep, const catalog::EncodingName& encoding, v1::JobSpec& job) {
+  job.set_encoding(encoding.name);
+  job.set_randomized(encoding.randomized);
+  int64_t longest = 0;
+  for (const int32_t length : job.training().lengths()) longest = std::max<int64_t>(longest, length + 1);
+  for (const int32_t length : job.evaluation().lengths()) longest = std::max<int64_t>(longest, length + 1);
+  const int usual = catalog::PositionsFor(longest);
+  const v1::Positions& positions = sweep.positions();
+  v1::Positions& asked = *job.mutable_positions();
+  asked.set_max_position(positions.has_max_position() ? positions.max_position() : usual);
+  if (positions.has_shift_max()) asked.set_shift_max(positions.shift_max());
+  if (positions.has_shift_at_test()) asked.set_shift_at_test(positions.shift_at_test());
+  job.mutable_model()->set_learned_rows(sweep.model().has_learned_rows() ? sweep.model().learned_rows() : usual);
+  // Whether pairs have positions of their own, and whether there are rows for all.
+  if (positions.has_data_rows()) asked.set_data_rows(positions.data_rows());
+  if (positions.has_data_shift()) asked.set_data_shift(positions.data_shift());
+}
+
+// Of jobs that train a model of their own; without data where those of the task read none. But of pairs all encodings ask the same, and so does any size of the
+// model.
+v1::JobSpec NeedOfOwnModel(const v1::SweepSpec& sweep, const std::string& task, const catalog::EncodingName& encoding) {
   v1::JobSpec job;
   const catalog::DataTask* const known = catalog::FindDataTask(task);
   if (known == nullptr || known->experiment != sweep.experiment()) return job;
@@ -62,21 +83,20 @@ v1::JobSpec NeedOfOwnModel(const v1::SweepSpec& sweep, const std::string& task) 
     *asked_training.mutable_mixture_weights() = training.mixture_weights();
   }
   AddAscending(sweep.evaluation().lengths(), *job.mutable_evaluation()->mutable_lengths());
-  // Whether pairs have positions, and whether there are rows for all.
-  if (sweep.positions().has_data_rows()) job.mutable_positions()->set_data_rows(sweep.positions().data_rows());
-  if (sweep.positions().has_data_shift()) job.mutable_positions()->set_data_shift(sweep.positions().data_shift());
+  if (sweep.experiment() == "sequences") AddPositionsOfPairs(sweep, encoding, job);
   AddProtocol(sweep.evaluation(), *job.mutable_evaluation());
   return job;
 }
 
 // `sweep` is without systems. What it leaves out is left out: the job itself looks at what is usual.
 v1::JobSpec NeedOf(const v1::SweepSpec& sweep, const std::string& task, const std::string& encoding) {
-  if (sweep.model().folder().empty()) return NeedOfOwnModel(sweep, task);
+  const catalog::EncodingName name = catalog::ParseEncodingName(encoding).value_or(catalog::EncodingName{.name = encoding});
+  if (sweep.model().folder().empty()) return NeedOfOwnModel(sweep, task, name);
   v1::JobSpec job;
   job.set_experiment(sweep.experiment());
   job.set_data(sweep.data());
   job.set_task(task);
-  job.set_encoding(catalog::ParseEncodingName(encoding).value_or(catalog::EncodingName{.name = encoding}).name);
+  job.set_encoding(name.name);
   const v1::Model& model = sweep.model();
   v1::Model& asked = *job.mutable_model();
   asked.set_folder(model.folder());

@@ -211,7 +211,10 @@ absl::Status SweepRun::Submit() {
       plan.failed() == 0 ? "" : fmt::format(", {} failed", Thousands(plan.failed())),
       session_.embedded() != nullptr ? fmt::format("; store {}", Printable(session_.store())) : ""));
   SayIfNameIsTaken(session_, connection_, response);
-  if (!submission_.aside()) SayOfTestLengths(session_, submission_.spec());
+  if (!submission_.aside()) {
+    SayOfUnusedSettings(session_, plan);
+    SayOfTestLengths(session_, submission_.spec());
+  }
   if (response.created() && !submission_.aside()) SayWhereTestsAloneDiffer(session_, connection_, submission_.spec(), response.plan(), sweep_.id());
   if (sweep_.state() == "paused") {
     // Whoever types this wants it to run.

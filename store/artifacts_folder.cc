@@ -113,8 +113,11 @@ absl::StatusOr<ArtifactsFolder> FindFolder(const std::filesystem::path& given, c
     }
   }
   folder.beside = folder.path == beside;
-  const std::filesystem::path owner = OwnerOf(folder.path);
   std::error_code error;
+  if (std::filesystem::exists(folder.path, error) && !IsFolder(folder.path)) {
+    return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' is a file; name a folder with --artifacts", folder.path.string()));
+  }
+  const std::filesystem::path owner = OwnerOf(folder.path);
   const bool has_note = std::filesystem::exists(folder.path / kNote, error);
   if (IsOfAnother(owner, store)) {
     return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' belongs to the store '{}', and '{}' would remove its files; name another folder "

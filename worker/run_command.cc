@@ -40,7 +40,8 @@ std::string CheckAddress(const std::string& address) { return std::string(agent:
 
 std::string CheckName(const std::string& name) {
   if (name.size() > kMaxName) return "a name has at most " + std::to_string(kMaxName) + " bytes";
-  return FirstNotUtf8(name) ? "a name is text in UTF-8" : "";
+  if (FirstNotUtf8(name)) return "a name is text in UTF-8";
+  return OnOneLine(name) == name ? "" : "a name has one line, and no control characters";
 }
 
 // On a slow disk it is what the first job waits for. Its stamp.

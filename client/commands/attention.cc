@@ -125,9 +125,13 @@ class Attention final : public Command {
     *weights.mutable_from() = made;
     spec.clear_training();
     spec.mutable_training()->set_steps(0);
+    *spec.mutable_training()->mutable_lengths() = made.training().lengths();  // Where attention goes by how long trained tapes were.
     v1::Evaluation& evaluation = *spec.mutable_evaluation();
     evaluation.clear_lengths();
     evaluation.add_lengths(length_);
+    evaluation.clear_output_lengths();
+    evaluation.clear_curve_every();
+    evaluation.clear_curve_lengths();
     evaluation.clear_attention_lengths();
     evaluation.add_attention_lengths(length_);
     evaluation.set_examples(1);

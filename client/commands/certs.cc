@@ -282,6 +282,9 @@ class Certs final : public Command {
 
   absl::StatusOr<int> Token(Session& session) {
     if (!access::IsTokenName(name_)) return UsageError(fmt::format("--name '{}' is no name for a token", Printable(name_)), "at most 64 letters, digits and ._@-");
+    if (!out_.empty() && !tokens_.empty() && std::filesystem::weakly_canonical(out_) == std::filesystem::weakly_canonical(tokens_)) {
+      return UsageError(fmt::format("--out {}: is --add's file, which has what the scheduler knows of tokens and not the tokens", Printable(out_)), "name another file for the token itself");
+    }
     const std::string token = access::NewToken();
     const std::string line = access::TokenLine(*access::ParseRole(role_), name_, token);
     std::string list;

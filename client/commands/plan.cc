@@ -85,6 +85,7 @@ class PlanCommand final : public Command {
       } else {
         Print(session, name, response->plan());
       }
+      SayOfUnusedSettings(session, response->plan());
       SayOfTestLengths(session, one.file.spec);
       SayWhereTestsAloneDiffer(session, *connection, one.file.spec, response->plan(), /*own=*/"");
       if (response->plan().pack_memory_bytes() > 0) {

@@ -384,8 +384,9 @@ class Plot final : public Command {
     if (session.settings().quiet) return;
     session.out() << fmt::format("{}: {} in {}\n", Printable(file_), Count(drawing.points, "point"), Count(static_cast<int64_t>(drawing.panels), "panel"));
     for (const Correlation& one : drawing.correlations) {
-      session.out() << fmt::format("  {}{}: {}, correlation {}, slope {:.4g}\n", one.panel.empty() ? "" : Printable(one.panel) + ", ", one.line,
-                                   Count(one.points, "point"), WithoutMinusOfZero(fmt::format("{:.3f}", one.r)), one.slope);
+      session.out() << fmt::format("  {}{}: {}, correlation {}, slope {:.4g}{}\n", one.panel.empty() ? "" : Printable(one.panel) + ", ", one.line,
+                                   Count(one.points, "point"), WithoutMinusOfZero(fmt::format("{:.3f}", one.r)), one.slope,
+                                   log_ ? " of the natural logarithm" : "");
     }
   }
 

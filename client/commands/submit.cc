@@ -54,6 +54,7 @@ class Submit final : public Command {
         Print(session, *connection, response);
       }
       SayIfNameIsTaken(session, *connection, response);
+      SayOfUnusedSettings(session, response.plan());
       SayOfTestLengths(session, one.file.spec);
       const v1::Sweep& sweep = response.sweep();
       if (response.created()) SayWhereTestsAloneDiffer(session, *connection, one.file.spec, response.plan(), sweep.id());

@@ -154,6 +154,13 @@ void SayOfTestLengths(Session& session, const v1::SweepSpec& sweep) {
   if (const std::string said = sweep.systems().empty() ? TestsWithinTraining(sweep, v1::SweepSpec()) : TestsOfSystemsWithinTraining(sweep); !said.empty()) session.Say(said);
 }
 
+void SayOfUnusedSettings(Session& session, const v1::Plan& plan) {
+  if (plan.unused().empty()) return;
+  const bool one = plan.unused_size() == 1;
+  session.Say(fmt::format("no job here uses {}: {} no difference, and may be left out", Printable(JoinWords({plan.unused().begin(), plan.unused().end()}, "or")),
+                          one ? "it makes" : "they make"));
+}
+
 absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps) {
   std::vector<v1::Plan> plans;
   if (sweeps.size() < 2) return plans;

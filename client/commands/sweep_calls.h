@@ -33,6 +33,9 @@ void SayIfNameIsTaken(Session& session, Connection& connection, const v1::Submit
 // 'algorithmic' and 'sequences', as others are shown by length, and have one within for comparison. And that tests are too short for dynamic NTK to begin.
 void SayOfTestLengths(Session& session, const v1::SweepSpec& sweep);
 
+// Which settings a sweep gives that none of its jobs has, as its plan says: a slip, or they are meant for another sweep.
+void SayOfUnusedSettings(Session& session, const v1::Plan& plan);
+
 // Where a file has several sweeps, the plan of each: none is submitted before the scheduler is known to take all of them.
 absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);
 

@@ -58,8 +58,11 @@ std::string VegaLiteOf(const ScatterPlot& plot) {
                            {"scale", {{"scheme", ColourScheme(lines.size())}, {"domain", lines}}}};
   if (VegaJson legend = LegendOf(lines.size()); !legend.empty()) colour["legend"] = std::move(legend);
   const VegaJson groups = {"panel", "line"};
-  VegaJson fit = {{"regression", "y"}, {"on", "x"}, {"groupby", groups}};
-  if (plot.y_log) fit["method"] = "exp";
+  VegaJson fits = {{{"joinaggregate", {{{"op", "count"}, {"as", "points"}}}}, {"groupby", groups}}, {{"filter", "datum.points >= " + std::to_string(kLeastOfLine)}}};
+  // Of logarithms by hand: Vega's own exponential fit weighs each point by its y, and would be another line than the one whose slope is printed.
+  if (plot.y_log) fits.push_back({{"calculate", "log(datum.y)"}, {"as", "ln_y"}});
+  fits.push_back({{"regression", plot.y_log ? "ln_y" : "y"}, {"on", "x"}, {"groupby", groups}});
+  if (plot.y_log) fits.push_back({{"calculate", "exp(datum.ln_y)"}, {"as", "y"}});
   VegaJson layers = VegaJson::array();
   layers.push_back({{"mark", {{"type", "point"}, {"filled", true}, {"opacity", 0.8}}},
                     {"encoding",
@@ -70,9 +73,7 @@ std::string VegaLiteOf(const ScatterPlot& plot) {
                                    {{"field", "point"}, {"type", "nominal"}, {"title", plot.points_title}},
                                    {{"field", "x"}, {"type", "quantitative"}, {"title", plot.x_title}},
                                    {{"field", "y"}, {"type", "quantitative"}, {"title", plot.y_title}}}}}}});
-  layers.push_back({{"transform", {{{"joinaggregate", {{{"op", "count"}, {"as", "points"}}}}, {"groupby", groups}},
-                                   {{"filter", "datum.points >= " + std::to_string(kLeastOfLine)}},
-                                   fit}},
+  layers.push_back({{"transform", fits},
                     {"mark", {{"type", "line"}, {"opacity", 0.6}, {"clip", true}}},  // An axis that ends at the points may be too short for it.
                     {"encoding", {{"x", x}, {"y", y}, {"color", colour}}}});
   return VegaLiteText(plot.title, plot.y, std::move(values), layers);

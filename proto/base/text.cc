@@ -157,7 +157,7 @@ std::string ClosestWord(std::string_view word, const std::vector<std::string>& k
   size_t smallest = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
     const size_t distance = EditDistance(word, candidate);
-    if (distance == std::max(word.size(), candidate.size())) continue;  // Nothing of it is the same, as of '3' and '1'.
+    if (2 * distance > std::max(word.size(), candidate.size())) continue;  // More of it is another than the same, as of '3' and '1', or 'foo' and 'o'.
     // Of words as near, one that goes on as the word began: "table-b" is "table-b1" rather than "table-1".
     const bool goes_on = !closest.empty() && distance == smallest && candidate.starts_with(word) && !closest.starts_with(word);
     if (distance < smallest || goes_on) {

@@ -108,9 +108,11 @@ int HelpWidth() {
 }
 
 int ExitWithHelp(const CLI::App& program, const CLI::ParseError& asked) {
-  if (asked.get_name() != "CallForHelp") return program.exit(asked);
-  std::cout << HelpText(program, HelpWidth());
-  return asked.get_exit_code();
+  const bool of_help = asked.get_name() == "CallForHelp";
+  if (of_help) std::cout << HelpText(program, HelpWidth());
+  const int code = of_help ? asked.get_exit_code() : program.exit(asked);
+  std::cout.flush();
+  return std::cout.good() ? code : 1;  // Nobody has read it: a full disk, say.
 }
 
 }  // namespace longreach

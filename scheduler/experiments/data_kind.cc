@@ -6,13 +6,14 @@
 
 #include "proto/base/names.h"
 #include "proto/base/text.h"
+#include "proto/catalog/usual_positions.h"
 #include "scheduler/experiments/position_layers.h"
 #include "scheduler/experiments/rope_scaling.h"
 
 namespace longreach::experiments {
 
 v1::JobSpec DataDefaults() {
-  v1::JobSpec job = TransformerDefaults(kUsualPositions);
+  v1::JobSpec job = TransformerDefaults(catalog::kUsualPositions);
   v1::Model& model = *job.mutable_model();
   model.set_layers(8);
   model.set_embedding_dim(256);
@@ -45,10 +46,9 @@ Settings DataKind::Whole(const Spec& spec) const {
   Settings whole = WholeSettings(spec, Defaults());
   int64_t longest = 0;
   for (const int length : LengthsOf(whole)) longest = std::max(longest, TapeOf(whole.model, length));
-  if (longest > kUsualPositions) {
-    if (!spec.positions().has_max_position()) whole.positions.set_max_position(kManyPositions);
-    if (!spec.model().has_learned_rows()) whole.model.set_learned_rows(kManyPositions);
-  }
+  const int usual = catalog::PositionsFor(longest);
+  if (!spec.positions().has_max_position()) whole.positions.set_max_position(usual);
+  if (!spec.model().has_learned_rows()) whole.model.set_learned_rows(usual);
   return whole;
 }
 

@@ -8,10 +8,6 @@
 
 namespace longreach::experiments {
 
-// The longest tape that the default of positions.max_position and model.learned_rows is for; 4096 where one is longer.
-inline constexpr int kUsualPositions = 2048;
-inline constexpr int kManyPositions = 4096;
-
 class DataKind : public Kind {
  public:
   absl::Status Validate(const v1::SweepSpec& sweep, std::string_view prefix) const override;

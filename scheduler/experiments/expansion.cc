@@ -139,6 +139,25 @@ ExpandedJob Expand(const v1::SweepSpec& sweep, const Kind& kind, const Revisions
 
 absl::Status ValidateSettings(const v1::SweepSpec& sweep, const Kind& kind, std::string_view prefix, int depth);
 
+// Initial weights are all that a seed draws, and without training a learning rate is of nothing but them. Where one job gives the weights to all, each value
+// would be the same job once more, and their results look like independent ones without any spread.
+absl::Status CheckIsNoRepetition(const v1::SweepSpec& sweep, const v1::Input& input, std::string_view prefix) {
+  if (input.name() != "weights") return absl::OkStatus();
+  const v1::Axes &axes = sweep.axes(), &theirs = input.from().axes();
+  if (axes.seed_size() > 1 && theirs.seed_size() == 1) {
+    return Refuse(prefix, "axes.seed",
+                  fmt::format("{} seeds, which draw initial weights, and those of all come from seed {} (inputs.weights.from): the jobs would be one and the same\n"
+                              "  give one, or leave the seed out there; training.data_seed and evaluation.seed draw other data", axes.seed_size(), theirs.seed(0)));
+  }
+  const bool trains = !sweep.training().has_steps() || sweep.training().steps() > 0;
+  if (!trains && axes.learning_rate_size() > 1 && theirs.learning_rate_size() == 1) {
+    return Refuse(prefix, "axes.learning_rate",
+                  fmt::format("{} rates, and nothing is trained (training.steps: 0) and the weights of all come from rate {} (inputs.weights.from): the jobs would be one and "
+                              "the same\n  give one, or leave the rate out there", axes.learning_rate_size(), ShortestNumber(theirs.learning_rate(0))));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateInputs(const v1::SweepSpec& sweep, const Kind& kind, std::string_view prefix, int depth) {
   std::set<std::string> names;
   for (const v1::Input& input : sweep.inputs()) {
@@ -150,6 +169,7 @@ absl::Status ValidateInputs(const v1::SweepSpec& sweep, const Kind& kind, std::s
     if (input.artifact().empty() == input.metric().empty()) {
       return Refuse(prefix, field, "exactly one of 'artifact' and 'metric' says what is taken from the other job");
     }
+    RETURN_IF_ERROR(CheckIsNoRepetition(sweep, input, prefix));
     if (!input.from().systems().empty()) return Refuse(prefix, field, "from.systems: an input comes from one job\n  leave them out");
     if (depth >= kMaxInputDepth) return Refuse(prefix, field, fmt::format("inputs are nested deeper than {}", kMaxInputDepth));
     const std::string inner = fmt::format("{}{}.from.", prefix, field);

@@ -22,8 +22,9 @@ void CheckLengthScaling(const v1::Axes& axes, const Settings& settings, Checks& 
     checks.Refuse(fmt::format("model.length_scaling: '{}' multiplies products of queries and keys, and {} has terms beside them\n  leave one of the two out",
                               model.length_scaling(), encoding));
   }
-  if (model.length_scaling_from() == 0 && settings.training.steps() == 0) {
-    checks.Refuse("model.length_scaling_from: is not given, and there is no training to take it from\n  set the longest tape that the weights were trained on");
+  if (model.length_scaling_from() == 0 && settings.training.steps() == 0 && settings.training.lengths().empty()) {
+    checks.Refuse("model.length_scaling_from: is not given, and there is no training to take it from\n"
+                  "  set the longest tape that the weights were trained on, or training.lengths as they were trained at");
   }
 }
 

@@ -28,11 +28,12 @@ void CheckRopeScaling(const Settings& settings, Checks& checks) {
     checks.Refuse(fmt::format("positions.rope_factor: {} is above {}", ShortestNumber(positions.rope_factor()), kMaxSize));
   }
   checks.Range("positions.original_length", positions.original_length(), 0, kMaxSize);
-  // A folder's config.json has it. Where tests alone are scaled it is that of the job's own training; what is always scaled goes on from one before.
-  const bool is_known = !settings.model.folder().empty() || (positions.has_rope_scaling_at() && settings.training.steps() > 0);
+  // A folder's config.json has it. Where tests alone are scaled it is that of the job's own training, or of the one before that it says; what is always
+  // scaled goes on from one before.
+  const bool is_known = !settings.model.folder().empty() || (positions.has_rope_scaling_at() && !settings.training.lengths().empty());
   if (NeedsOriginalLength(positions) && positions.original_length() == 0 && !is_known) {
-    checks.Refuse(fmt::format("positions.original_length: '{}' needs the length that the model was trained at\n  set it",
-                              positions.rope_scaling()));
+    checks.Refuse(fmt::format("positions.original_length: '{}' needs the length that the model was trained at\n  set it{}", positions.rope_scaling(),
+                              positions.has_rope_scaling_at() ? ", or training.lengths as the weights were trained at" : ""));
   }
   if (positions.has_rope_scaling_at()) CheckWord("positions.rope_scaling_at", positions.rope_scaling_at(), {"always", "tests"}, checks);
 }

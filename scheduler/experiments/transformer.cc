@@ -309,6 +309,14 @@ void CheckSomethingToDo(const v1::SweepSpec& sweep, const Settings& settings, Ch
   }
 }
 
+// Tests of weights that go by how long the tapes were that these were trained on.
+bool GoesByTrainedLengths(const Settings& settings) {
+  const v1::Model& model = settings.model;
+  const v1::Positions& positions = settings.positions;
+  const bool scales_logits = !model.length_scaling().empty() && model.length_scaling() != "none" && model.length_scaling_from() == 0;
+  return scales_logits || (positions.has_rope_scaling_at() && NeedsOriginalLength(positions) && positions.original_length() == 0);
+}
+
 void CompleteSettings(v1::JobSpec& job, Settings whole) {
   PutLengthsInOrder(whole.training, whole.evaluation);
   CompleteScoreCurve(whole.training, whole.evaluation);
@@ -334,7 +342,7 @@ void CompleteSettings(v1::JobSpec& job, Settings whole) {
   CompletePositionLayers(job, whole.positions);
   if (whole.training.steps() == 0) {
     whole.training.clear_batch_size();
-    whole.training.clear_lengths();
+    if (!GoesByTrainedLengths(whole)) whole.training.clear_lengths();
     whole.training.clear_clip_norm();
     whole.training.clear_data_seed();
   }

@@ -62,6 +62,8 @@ Settings WholeSettings(const auto& spec, const v1::JobSpec& defaults) {
   Overlay(spec.positions(), defaults.positions(), whole.positions);
   Overlay(spec.training(), defaults.training(), whole.training);
   Overlay(spec.evaluation(), defaults.evaluation(), whole.evaluation);
+  // What nothing is trained at is said only of weights that were: CompleteSettings() keeps it where tests ask for it.
+  if (whole.training.steps() == 0 && spec.training().lengths().empty()) whole.training.clear_lengths();
   return whole;
 }
 

@@ -30,6 +30,7 @@ absl::StatusOr<v1::TableSpec> ReadKept(const std::string& kept, const v1::SweepS
 absl::StatusOr<std::string> TableToKeep(const v1::TableSpec& table, const v1::SweepSpec& sweep, std::string_view main_metric) {
   ASSIGN_OR_RETURN(ResultsTable made, ResultsTable::Of(table, main_metric));
   RETURN_IF_ERROR(made.CheckOnlyOf(sweep));
+  RETURN_IF_ERROR(made.CheckBestOf(sweep));
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   std::string kept;

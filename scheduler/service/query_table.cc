@@ -210,6 +210,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   v1::TableSpec asked = request.table();
   SetUsualAxes(sweep_spec, asked);
   ASSIGN_OR_RETURN(ResultsTable table, ResultsTable::Of(asked, main_metric));
+  RETURN_IF_ERROR(table.CheckBestOf(sweep_spec));
   table.SetWhyUnmeasured(WhyUnmeasured(sweep_spec, table.spec().metric()));
   TableFiller filler(db, sweep, sweep_spec, table);
   RETURN_IF_ERROR(filler.FindPlaces(main_metric));

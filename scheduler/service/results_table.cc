@@ -233,6 +233,11 @@ absl::Status ResultsTable::CheckOnlyOf(const v1::SweepSpec& sweep) {
   return absl::OkStatus();
 }
 
+absl::Status ResultsTable::CheckBestOf(const v1::SweepSpec& sweep) const {
+  if (!best_of_.Has("system") || sweep.systems_size() > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("table.best_of: 'system': the sweep has no systems; name learning_rate, say");
+}
+
 absl::Status ResultsTable::CheckOnly() const {
   for (const TableFilter& filter : filters_) RETURN_IF_ERROR(filter.Check());
   return absl::OkStatus();

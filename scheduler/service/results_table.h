@@ -99,6 +99,8 @@ class ResultsTable {
   absl::Status CheckSize() const;
   // The same of values that no job of the sweep will have, before there are any: of its axes and systems.
   absl::Status CheckOnlyOf(const v1::SweepSpec& sweep);
+  // Refuses the best of its systems where a sweep has none.
+  absl::Status CheckBestOf(const v1::SweepSpec& sweep) const;
   // INVALID_ARGUMENT: spec().only() names a value that none of the jobs has which were added, or are to come.
   absl::Status CheckOnly() const;
   v1::Table Build() const;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "proto/types/time.h"
+#include "scheduler/experiments/unused_settings.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/kept_table.h"
@@ -233,15 +234,20 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
       ASSIGN_OR_RETURN(*response.mutable_plan(), MakePlan(snapshot, sweep, board_.Read(), given_up));
     }
   }
-  if (request.dry_run()) return response;
+  const auto add_unused = [&] {
+    for (const std::string& path : experiments::UnusedSettings(request.spec(), sweep)) response.mutable_plan()->add_unused(path);
+  };
+  if (request.dry_run()) {
+    add_unused();
+    return response;
+  }
 
   Submission submission(*this, sweep, {.priority = request.has_priority() ? std::optional(request.priority()) : std::nullopt, .aside = request.aside(), .by = by, .table = table});
   RETURN_IF_ERROR(submission.Run(known));
   response.set_created(submission.created());
   if (submission.state_before()) response.set_state_before(std::string(Word(*submission.state_before())));
   *response.mutable_sweep() = ToSweep(submission.sweep());
-  if (response.has_plan()) return response;
-  {
+  if (!response.has_plan()) {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
     if (const PlanCounter* counter = submission.counter(); counter != nullptr) {
       ASSIGN_OR_RETURN(*response.mutable_plan(), Estimated(snapshot, *counter, board_.Read()));
@@ -249,6 +255,7 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
       ASSIGN_OR_RETURN(*response.mutable_plan(), PlanOfSweep(snapshot, submission.sweep(), board_.Read()));
     }
   }
+  add_unused();
   if (submission.created() && response.plan().hours() > 0) KeepExpectation(submission.sweep().num, response.plan().hours() * kSecondsPerHour, *response.mutable_sweep());
   return response;
 }

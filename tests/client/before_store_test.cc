@@ -121,9 +121,10 @@ TEST_F(BeforeStoreTest, PairsOfSequencesAreAskedForByTheirKindAndLengths) {
   EXPECT_EQ(outcome.code, kUsage);
   EXPECT_THAT(outcome.err, HasSubstr("evaluation.lengths: 16 is no length of the test pairs\n  nothing was submitted\n"));
   EXPECT_THAT(Contents("worker.calls"), HasSubstr("data ensure my-addition --kinds my-addition=pairs\n"));
+  const std::string rest = R"("model":{"learned_rows":2048},"positions":{"max_position":2048,"data_rows":100,"data_shift":20},"training":{"lengths":[4,8]},"evaluation":{"lengths":[8,16]}})";
   EXPECT_EQ(LastLine("worker.calls"),
-            R"(data fit {"experiment":"sequences","task":"pairs","encoding":"none","data":"my-addition","model":{},"positions":{"data_rows":100,"data_shift":20},"training":{"lengths":[4,8]},"evaluation":{"lengths":[8,16]}})"
-            "\n");
+            R"(data fit {"experiment":"sequences","task":"pairs","encoding":"rope","data":"my-addition",)" + rest + R"( {"experiment":"sequences","task":"pairs","encoding":"none","data":"my-addition",)" + rest + "\n")
+      << "how many positions a pair needs is known where the data is";
 }
 
 TEST_F(BeforeStoreTest, JobsThatReadNoDataSetsAskForNoLook) {

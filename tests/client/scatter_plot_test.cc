@@ -70,6 +70,19 @@ TEST(ScatterPlotTest, CorrelationIsPearsonsAndTheSlopeThatOfTheLineInTheFigure) 
   EXPECT_THAT(fit[2]["groupby"].get<std::vector<std::string>>(), ElementsAre("panel", "line"));
 }
 
+// Vega's exponential fit would weigh points by their y.
+TEST(ScatterPlotTest, TheLineOfALogarithmIsThatOfLeastSquaresOfLogarithms) {
+  ScatterPlot plot = Plot(Layer({{"0", 0}, {"1", 1}, {"2", 2}, {"3", 3}}), Layer({{"0", 1}, {"1", 10}, {"2", 10}, {"3", 1000}}));
+  plot.y_log = true;
+  EXPECT_NEAR(CorrelationsOf(plot)[0].slope, 0.9 * std::log(10.0), 1e-12);
+  const nlohmann::json fit = nlohmann::json::parse(VegaLiteOf(plot))["layer"][1]["transform"];
+  ASSERT_EQ(fit.size(), 5);
+  EXPECT_EQ(fit[2], (nlohmann::json{{"calculate", "log(datum.y)"}, {"as", "ln_y"}}));
+  EXPECT_EQ(fit[3]["regression"], "ln_y");
+  EXPECT_FALSE(fit[3].contains("method"));
+  EXPECT_EQ(fit[4], (nlohmann::json{{"calculate", "exp(datum.ln_y)"}, {"as", "y"}}));
+}
+
 TEST(ScatterPlotTest, TwoPointsAndPointsOfOneXHaveNoCorrelation) {
   EXPECT_TRUE(CorrelationsOf(Plot(Layer({{"0", 1}, {"1", 2}}), Layer({{"0", 6}, {"1", 5}}))).empty());
   EXPECT_TRUE(CorrelationsOf(Plot(Layer({{"0", 1}, {"1", 1}, {"2", 1}}), Layer({{"0", 6}, {"1", 5}, {"2", 4}}))).empty());

@@ -382,17 +382,6 @@ def test_certs_that_are_refused_leave_nothing_in_the_next_try_s_way(home):
     assert made.code == 0, made
 
 
-def test_a_token_is_shown_once_and_kept_as_a_hash(home):
-    tokens = home.path / "tokens"
-    made = run_cli(home, "certs", "token", "--role", "reader", "--name", "bob", "--add", tokens)
-    secret = made.out.strip()
-    assert re.fullmatch(r"longreach_[0-9a-f]{64}", secret), made
-    assert secret not in tokens.read_text() and os.stat(tokens).st_mode & 0o077 == 0
-    again = run_cli(home, "certs", "token", "--role", "client", "--name", "bob", "--add", tokens)
-    assert again.code == 2 and f"{tokens}:2: there is a token of 'bob' already" in again.err and "choose another --name" in again.err, again
-    assert len([line for line in tokens.read_text().splitlines() if not line.startswith("#")]) == 1
-
-
 def test_uploads_beyond_the_limit_are_refused_with_the_option(home):
     """The limit is looked at before a byte is taken."""
     scheduler = Scheduler(home, "--max-artifact-bytes", "1K")

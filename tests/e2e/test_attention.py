@@ -124,6 +124,23 @@ def test_the_same_command_draws_the_same_bytes_and_computes_nothing_again(home):
     harness.check_ledger(home, home.path / "trained.db")
 
 
+# What goes by the lengths that a job was trained at, and what is asked of single test lengths.
+@pytest.mark.parametrize("extra", [["model.length_scaling=log"], ["model.length_scaling=log_beyond"], ["positions.rope_scaling=dynamic", "positions.rope_factor=3"],
+                                   ["positions.rope_scaling=yarn", "positions.rope_factor=3"], ["evaluation.output_lengths=7"],
+                                   ["evaluation.curve_every=10", "evaluation.curve_lengths=7"]], ids=lambda extra: extra[0])
+def test_jobs_of_all_settings_are_drawn(home, extra):
+    store = home.path / f"{extra[0].replace('=', '-')}.db"
+    usual = [one for one in SETTINGS if not one.startswith("encoding=")]
+    ended = run_cli(home, "run", "quickstart", "--store", store, "--threads", "1", *settings(MODEL, usual, ["encoding=rope", *extra]))
+    assert ended.code == 0, ended
+    job = jobs(store)[0]
+    for length in (7, 12):  # One that is tested, and one that is not.
+        drawn = attention(home, job, length, f"{store.stem}-{length}.safetensors", store=store.name)
+        assert drawn.code == 0, drawn
+        ours, _ = tensors((home.path / f"{store.stem}-{length}.safetensors").read_bytes())
+        assert ours[f"attention/{length}"].shape == (2, 2 * length, 2 * length)
+
+
 def test_a_decoder_of_another_scheduler_looks_back_only(home):
     text = home.path / "text"
     text.write_text("the length of a tape is not its end " * 200)

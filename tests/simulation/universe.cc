@@ -38,14 +38,19 @@ v1::SweepSpec Spec(const std::string& name, std::vector<std::string> tasks, std:
   return spec;
 }
 
-// `from` makes the weights that the jobs of a sweep begin with; `shared`: those of its first seed are for all.
+// Those of a sweep that go on from others: two of each encoding, by the seed or, where all begin with the same weights, by the rate.
+v1::SweepSpec Further(const std::string& name, const std::string& task, const std::vector<std::string>& encodings, int steps, bool shared) {
+  return Spec(name, {task}, encodings, shared ? std::vector{1e-3, 3e-4} : std::vector{1e-3}, shared ? 1 : 2, steps);
+}
+
+// `from` makes the weights that the jobs of a sweep begin with; `shared`: those of its first rate are for all.
 v1::SweepSpec WithWeights(v1::SweepSpec spec, const v1::SweepSpec& from, bool shared) {
   v1::Input& input = *spec.add_inputs();
   input.set_name("weights");
   input.set_artifact("weights");
   *input.mutable_from()->mutable_training() = from.training();
   *input.mutable_from()->mutable_evaluation() = from.evaluation();
-  if (shared) input.mutable_from()->mutable_axes()->add_seed(0);
+  if (shared) input.mutable_from()->mutable_axes()->add_learning_rate(1e-3);
   return spec;
 }
 
@@ -129,8 +134,8 @@ Universe Make(int index) {
   const v1::SweepSpec wide = Spec("wide", {one, two}, {"none", "rope", "rope:randomized"}, {1e-3}, seeds, steps);
   const v1::SweepSpec deep = Spec("deep", {one}, {"none", "rope", "alibi"}, {1e-3, 3e-4}, 2, steps);
   const bool shared = index >= kUniversesWithoutSharedInputs;
-  const v1::SweepSpec tuned = WithWeights(Spec("tuned", {one}, {"none", "rope"}, {1e-3}, 2, 40), wide, shared);
-  v1::SweepSpec twice = WithWeights(Spec("twice", {one}, {"none"}, {1e-3}, 2, 60), tuned, shared);
+  const v1::SweepSpec tuned = WithWeights(Further("tuned", one, {"none", "rope"}, 40, shared), wide, shared);
+  v1::SweepSpec twice = WithWeights(Further("twice", one, {"none"}, 60, shared), tuned, shared);
   *twice.mutable_inputs(0)->mutable_from()->mutable_inputs() = tuned.inputs();
   Maker maker;
   for (const v1::SweepSpec& spec : {wide, deep, tuned, twice, Noops("echoes", one, 4 + index)}) maker.Add(spec);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "proto/base/json_reason.h"
 #include "proto/base/utf8.h"
@@ -98,10 +100,19 @@ absl::Status AddPositions(const nlohmann::json& object, const std::string& field
 }
 
 absl::Status ParseObject(std::string_view line, const PairFormat& format, Sequence input, Sequence output, PairOfSymbols& pair) {
-  const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  std::set<std::string> names;
+  std::string twice;
+  const auto see = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json& read) {
+    if (event != nlohmann::json::parse_event_t::key || depth != 1) return true;
+    if (const auto& name = read.get_ref<const std::string&>(); !names.insert(name).second) twice = name;
+    return true;
+  };
+  const nlohmann::json object = nlohmann::json::parse(line, see, /*allow_exceptions=*/false);
   if (!object.is_object()) {
     return absl::InvalidArgumentError(fmt::format("begins with '{{' and is no JSON object; write an input that begins so in one, too: {}", WhyNoJsonObject(line)));
   }
+  // Readers disagree about which of the two counts.
+  if (!twice.empty()) return absl::InvalidArgumentError(fmt::format("the object has '{}' twice", OnOneLine(twice.substr(0, kMaxSymbolBytes))));
   RETURN_IF_ERROR(AddField(object, format.input_field, format.symbols, input));
   RETURN_IF_ERROR(AddField(object, format.output_field, format.symbols, output));
   return AddPositions(object, format.positions_field, pair);

@@ -146,6 +146,30 @@ absl::Status ValidatePositionLayers(const PackSettings& settings) {
   return absl::OkStatus();
 }
 
+// That there are positions for all tokens: of a data set only here is it known how many there are.
+absl::Status ValidateTapes(const PackSettings& settings, bool shifted) {
+  const PackSettings::Positions& positions = settings.positions;
+  const bool learned = settings.encoding == "learned";
+  if (learned && settings.randomized && settings.model.learned_rows < positions.max_position) {
+    return Refuse("model.learned_rows", settings.model.learned_rows, Text("is below positions.max_position ", positions.max_position, ", up to which positions are drawn"));
+  }
+  if (!settings.randomized && !shifted && !learned) return absl::OkStatus();
+  const bool drawn = settings.randomized || shifted;
+  const int64_t most = drawn ? positions.max_position : settings.model.learned_rows;
+  for (const bool test : {false, true}) {
+    // One that is drawn is no further than there is room for.
+    const int shift = test && shifted && positions.shift_at_test == PackSettings::Positions::ShiftAtTest::kFixed ? positions.shift_max : 0;
+    for (const int length : test ? settings.evaluation.lengths : settings.training.lengths) {
+      const int64_t tape = TapeOf(settings, length);
+      if (tape + shift <= most) continue;
+      return Refuse(test ? "evaluation.lengths" : "training.lengths", length,
+                    Text("takes a tape of ", tape, " positions", shift > 0 ? Text(", which tests shift by ", shift) : "", ", more than ",
+                         drawn ? Text("positions.max_position ", most, " from which they are drawn") : Text("model.learned_rows ", most)));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidatePositions(const PackSettings& settings, const catalog::Encoding& encoding) {
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
   using ShiftAtTest = PackSettings::Positions::ShiftAtTest;
@@ -177,18 +201,7 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
   if (shifted && positions.shift_at_test == ShiftAtTest::kFixed && positions.shift_max == 0) {
     return Refuse("positions.shift_at_test", "'fixed'", "needs positions.shift_max, which is the shift");
   }
-  if (!settings.randomized && !shifted) return absl::OkStatus();
-  for (const auto& [field, lengths] : {std::pair("training.lengths", &settings.training.lengths),
-                                       std::pair("evaluation.lengths", &settings.evaluation.lengths)}) {
-    for (const int length : *lengths) {
-      const int64_t tape = TapeOf(settings, length);
-      if (tape <= positions.max_position) continue;
-      return Refuse(field, length,
-                    Text("takes a tape of ", tape, " positions, more than positions.max_position ",
-                         positions.max_position, " from which they are drawn"));
-    }
-  }
-  return absl::OkStatus();
+  return ValidateTapes(settings, shifted);
 }
 
 absl::Status IsTested(std::string_view field, int length, const PackSettings::Evaluation& evaluation) {

@@ -178,6 +178,7 @@ TEST(ExpansionTest, RefusesUnknownKindsAndFieldsOfTheFuture) {
 v1::SweepSpec SweepWithWeights() {
   v1::SweepSpec sweep = Sweep();
   sweep.mutable_training()->set_steps(0);
+  sweep.mutable_axes()->mutable_seed()->Truncate(1);  // All weights come from one.
   v1::Input* input = sweep.add_inputs();
   input->set_name("weights");
   input->set_artifact("weights");
@@ -200,7 +201,7 @@ TEST(ExpansionTest, ASweepWithInputsHasABound) {
 
 TEST(ExpansionTest, AnInputComesFromTheJobWithTheSameAxesUnlessSaid) {
   Expansion expansion = *Expansion::Of(SweepWithWeights());
-  const ExpandedJob job = expansion.At(9);  // even_pairs, rope:randomized, 1e-4, seed 0.
+  const ExpandedJob job = expansion.At(3);  // even_pairs, rope:randomized, 1e-4, seed 0.
 
   ASSERT_EQ(job.prerequisites.size(), 1u);
   const ExpandedJob& maker = job.prerequisites[0];
@@ -216,8 +217,25 @@ TEST(ExpansionTest, AnInputComesFromTheJobWithTheSameAxesUnlessSaid) {
   // Another maker is another job, but the same pack.
   v1::SweepSpec other = SweepWithWeights();
   other.mutable_inputs(0)->mutable_from()->mutable_axes()->set_seed(0, 6);
-  EXPECT_NE(Expansion::Of(other)->At(9).id, job.id);
-  EXPECT_EQ(Expansion::Of(other)->At(9).pack_key, job.pack_key);
+  EXPECT_NE(Expansion::Of(other)->At(3).id, job.id);
+  EXPECT_EQ(Expansion::Of(other)->At(3).pack_key, job.pack_key);
+}
+
+// All that a seed draws is initial weights: of one job's weights each would be the same job again, and a spread of them one of nothing.
+TEST(ExpansionTest, SeedsThatAreOneJobOverAndOverAreRefused) {
+  v1::SweepSpec sweep = SweepWithWeights();
+  sweep.mutable_axes()->add_seed(1);
+  for (const int steps : {0, 10}) {
+    sweep.mutable_training()->set_steps(steps);
+    EXPECT_THAT(ExpansionRefusal(sweep), HasSubstr("axes.seed: 2 seeds, which draw initial weights, and those of all come from seed 5 (inputs.weights.from): the jobs would be one and the same"));
+  }
+  sweep.mutable_inputs(0)->mutable_from()->mutable_axes()->clear_seed();
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << "each has its own";
+
+  sweep.mutable_inputs(0)->mutable_from()->mutable_axes()->add_learning_rate(1e-4);
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << "rates of a training that goes on";
+  sweep.mutable_training()->set_steps(0);
+  EXPECT_THAT(ExpansionRefusal(sweep), HasSubstr("axes.learning_rate: 3 rates, and nothing is trained (training.steps: 0) and the weights of all come from rate 0.0001 (inputs.weights.from)"));
 }
 
 TEST(ExpansionTest, RefusesInputsThatCannotBe) {

@@ -52,6 +52,23 @@ TEST(RopeScalingTest, WhatScalesNothingIsTheJobThatItWas) {
   EXPECT_EQ(IdOf(others), IdOf(alibi));
 }
 
+// Of tests alone they say what the weights were trained at; where nothing goes by that, they say nothing.
+TEST(RopeScalingTest, TrainedLengthsStandForTheOriginalLengthOfTests) {
+  const auto tested = [](const std::string& scaling, int trained) {
+    v1::SweepSpec sweep = RotarySweep(scaling);
+    OnlyTest(sweep);
+    for (int length = 1; length <= trained; ++length) sweep.mutable_training()->add_lengths(length);
+    return sweep;
+  };
+  EXPECT_EQ(JobOf(tested("dynamic", 12)).training().lengths_size(), 12);
+  EXPECT_NE(IdOf(tested("yarn", 12)), IdOf(tested("yarn", 11)));
+  v1::SweepSpec given = tested("yarn", 12);
+  given.mutable_positions()->set_original_length(20);
+  EXPECT_EQ(JobOf(given).training().lengths_size(), 0);
+  EXPECT_EQ(JobOf(tested("linear", 12)).training().lengths_size(), 0);
+  EXPECT_EQ(IdOf(tested("linear", 12)), IdOf(tested("linear", 0)));
+}
+
 TEST(RopeScalingTest, WhatMakesADifferenceMakesAnotherJob) {
   std::vector<std::string> ids;
   for (const char* scaling : {"", "linear", "ntk", "dynamic", "yarn"}) ids.push_back(IdOf(RotarySweep(scaling)));
@@ -135,7 +152,8 @@ TEST(RopeScalingTest, WhatIsRefused) {
               HasSubstr("and no encoding here has one"));
   EXPECT_THAT(refused("linear", [](v1::SweepSpec& s) { s.mutable_axes()->add_encoding("rope:randomized"); }),
               HasSubstr("positions.rope_scaling: 'linear' is for consecutive positions, and those of rope:randomized are drawn"));
-  EXPECT_THAT(refused("yarn", OnlyTest), HasSubstr("positions.original_length: 'yarn' needs the length that the model was trained at"));
+  EXPECT_THAT(refused("yarn", OnlyTest), HasSubstr("positions.original_length: 'yarn' needs the length that the model was trained at\n"
+                                                   "  set it, or training.lengths as the weights were trained at"));
   for (const double theta : {1.0, 1e30, std::nan("")}) {
     EXPECT_THAT(refused("", [theta](v1::SweepSpec& s) { s.mutable_model()->set_rope_theta(theta); }), HasSubstr("is not a number above 1, at most 1000000000")) << theta;
   }

@@ -212,6 +212,8 @@ TEST_F(ImportPairsTest, WhatIsWrongWithALineIsToldWithItsFileAndNumber) {
       {"{ab}\t1", "begins with '{' and is no JSON object"},
       {"{\"input\": \"a\", \"output\": \"1\"", "is no JSON object"},
       {"{\"input\": \"a\", \"output\": \"\\ud800\"}", "is no JSON object"},
+      {"{\"input\": \"a\", \"output\": 1e400}", "is no JSON object; write an input that begins so in one, too: number overflow"},
+      {"{\"input\": \"a\", \"input\": \"b\", \"output\": \"c\"}", "the object has 'input' twice"},
       {"{\"output\": \"1\"}", "the object has no 'input'; --input-field names another field"},
       {"{\"input\": \"a\"}", "the object has no 'output'; --output-field names another field"},
       {"{\"input\": \"a\", \"output\": 1}", "'output' is neither a text nor a list"},

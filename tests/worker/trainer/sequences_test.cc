@@ -217,6 +217,22 @@ TEST_F(SequencesTest, WeightsOfADataSetWithOtherSymbolsAreRefused) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("were trained on a data set with other symbols than this job's"));
 }
 
+// An end is a class of its own, and no symbol.
+TEST_F(SequencesTest, WeightsOfOutputsWithEndsDoNotGoOnWithoutAndAreToldSo) {
+  ImportReversed();
+  const auto shorter = [](const std::string& input) { return input.substr(0, 1 + (input.back() == 'a')) + "abc"; };
+  Import("ends", PairsOver("abc", {2, 3, 4, 5, 6, 7}, 40, shorter), PairsOver("abc", {8, 9, 13}, 50, shorter));
+  PackSettings settings = Settings("ends", "rope");
+  settings.training.lengths = {2, 3};
+  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  PackRequest request = RequestOf(Settings("reversed", "rope"), 1, "goes_on");
+  request.members[0].weights = MemberFile{trained.weights, 0};
+  RecordingObserver observer;
+  const absl::Status refused = Train(request, observer).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("were trained on outputs with ends, and this job's data set has none\n  they go on with outputs of one kind alone"));
+}
+
 TEST_F(SequencesTest, WhatTheDataSetLacksIsRefusedWithTheFieldBeforeAnythingIsTrained) {
   ImportReversed();
   const auto refusal = [&](const PackSettings& settings) {
@@ -235,6 +251,19 @@ TEST_F(SequencesTest, WhatTheDataSetLacksIsRefusedWithTheFieldBeforeAnythingIsTr
   settings = Settings("reversed", "rope", true);
   settings.positions.max_position = 20;
   EXPECT_THAT(refusal(settings), ::testing::StartsWith("evaluation.lengths: 13 takes a tape of 26 positions, more than positions.max_position 20"));
+  // The scheduler takes outputs to be of one symbol: how long they are, the data says.
+  settings = Settings("reversed", "learned");
+  settings.model.learned_rows = 25;
+  EXPECT_EQ(refusal(settings), "evaluation.lengths: 13 takes a tape of 26 positions, more than model.learned_rows 25");
+  settings = Settings("reversed", "shape");
+  settings.positions = {.max_position = 40, .shift_max = 15, .shift_at_test = PackSettings::Positions::ShiftAtTest::kFixed};
+  EXPECT_EQ(refusal(settings), "evaluation.lengths: 13 takes a tape of 26 positions, which tests shift by 15, more than positions.max_position 40 from which they are drawn");
+  settings.positions.shift_max = 14;
+  EXPECT_TRUE(CheckDataSets(settings, Here()).ok());
+  settings = Settings("reversed", "learned", true);
+  settings.positions.max_position = 64;
+  settings.model.learned_rows = 63;
+  EXPECT_EQ(Validate(settings).message(), "model.learned_rows: 63 is below positions.max_position 64, up to which positions are drawn");
 
   settings = Settings("reversed", "rope");
   settings.model.causal = true;

@@ -418,9 +418,16 @@ absl::Status CheckHasNothingElse(const SafetensorsFile& file, const ParameterLay
 // With others a token would mean something else. Files of before say nothing of it.
 absl::Status CheckSymbols(const SafetensorsFile& file, const PairShape* pairs) {
   const std::string theirs = file.Metadata(kSymbols);
-  if (pairs == nullptr || theirs.empty() || theirs == pairs->symbols_sha256) return absl::OkStatus();
-  return absl::InvalidArgumentError("were trained on a data set with other symbols than this job's\n"
-                                    "  they go on with a data set of the same input and output symbols alone");
+  if (pairs == nullptr || theirs.empty()) return absl::OkStatus();
+  if (theirs != pairs->symbols_sha256) {
+    return absl::InvalidArgumentError("were trained on a data set with other symbols than this job's\n"
+                                      "  they go on with a data set of the same input and output symbols alone");
+  }
+  // An end is a class, and no symbol.
+  const auto head = file.entries().find("param/out.b");
+  if (head == file.entries().end() || head->second.shape.empty() || head->second.shape.back() == pairs->Classes()) return absl::OkStatus();
+  return absl::InvalidArgumentError(Text("were trained on outputs ", pairs->ends ? "without ends, and this job's data set has ends" : "with ends, and this job's data set has none",
+                                         "\n  they go on with outputs of one kind alone: all of them as long for inputs as long, or none"));
 }
 
 }  // namespace
