@@ -72,8 +72,8 @@ absl::Status NoAnswer(const Unreached& unreached) {
   }
   if (unreached.timed_out) {
     return Unavailable(fmt::format("somebody listens at {} and does not answer", address),
-                       "a scheduler that is stopped (Ctrl-Z, SIGSTOP) or short of memory does so: 'ps' shows it; else it is no scheduler, and --scheduler HOST:PORT names another "
-                       "place");
+                       "a scheduler does so that is stopped (Ctrl-Z, SIGSTOP), is short of memory or has a machine with too much else to do: 'ps' shows it, and the same command tries "
+                       "again; else it is no scheduler, and --scheduler HOST:PORT names another place");
   }
   return Unavailable(fmt::format("no scheduler at {}", address),
                      "start one with 'longreach-scheduler --store FILE', name another with --scheduler HOST:PORT, or open a store "

@@ -164,7 +164,7 @@ absl::StatusOr<std::optional<int>> SweepRun::AwaitWorkers() {
       }
       if (!is_told && Clock::now() > start + kSilentPatience) {
         is_told = true;
-        session_.Say("waiting for the worker: it opens its device, or that of a run that was killed has not ended yet");
+        session_.Say("waiting for the worker: it opens its device; where a run of this store was killed a moment ago, its worker may have to end first");
       }
       if (Clock::now() > end) break;  // Whatever it waits for, it says why it gets no work.
     }

@@ -73,6 +73,9 @@ void AddNotesOnDrawsOf(const std::vector<PairedGroup>& groups, Comparison& compa
   if (std::ranges::any_of(groups, [](const PairedGroup& group) { return group.draws == 1 && group.pairs > 1; })) {
     comparison.notes.push_back("pairs of one seed and one task begin with the same weights and are one draw: a row of them alone has no interval");
   }
+  if (std::ranges::any_of(groups, [](const PairedGroup& group) { return group.draws > 1 && !group.half_width.has_value(); })) {
+    comparison.notes.push_back("where the draws of a row all differ by the same, how much others would differ is not known: it has no interval");
+  }
 }
 // Of the jobs that are in no pair: why.
 void AddNotesOnSides(const std::array<SweepValues, 2>& sides, Comparison& comparison) {

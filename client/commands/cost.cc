@@ -57,7 +57,7 @@ class Cost final : public Command {
                 "whichever workers, and a pack's time is divided among its jobs. OF RESULTS is the part of the attempts whose results count, each of which has EACH on average; the rest\n"
                 "failed, was lost, stopped (what goes on from a checkpoint has its first part there), or runs still and is counted until its\n"
                 "worker was last heard of. So is what was lost with a worker that never came back; with one that did, until that was noticed.\n"
-                "Jobs that make inputs are not counted with the sweep that needs them, and a job that several sweeps have is counted with each.\n"
+                "Jobs that make inputs are counted with the sweep that needs them only where they are its own, and a job that several sweeps have is counted with each.\n"
                 "Of packs of another sweep that were trained there at the same time nothing is known here: their part of it is counted, too.\n"
                 "As csv and json times are seconds, and the row of all is left out, as who adds up a column would count each twice; json has it as 'total'.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
@@ -162,7 +162,7 @@ class Cost final : public Command {
     if (const int64_t unknown = time.OnUnknownDevices(); unknown > 0) {
       session.Say(fmt::format("note: {} of workers that do not say which device of its kind they have: each of these is counted as a device of its own", Attempts(unknown, "is", "are")));
     }
-    if (HasInputs(sweep.spec())) session.Say("note: jobs that make inputs are not counted here");
+    if (HasInputs(sweep.spec())) session.Say("note: jobs that make inputs are counted here where they are the sweep's own alone");
     if (time.Total().jobs == 0) session.Say(fmt::format("none of its jobs has been begun; 'longreach explain JOB{}' says why", WhereFlags(session)));
   }
 

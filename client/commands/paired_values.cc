@@ -180,8 +180,9 @@ PairedGroup PairedValues::GroupOf(const std::vector<std::string>& values, const 
   std::vector<Draw> in_order;
   for (const auto& [name, draw] : draws) in_order.push_back({.pairs = draw.pairs, .mean = draw.mean / draw.pairs});
   const DrawnDifferences drawn = FromDraws(in_order, group.difference, largest);
-  group.half_width = HalfWidth(drawn);
   group.p = PairedP(drawn);
+  if (!group.p.has_value()) return group;  // One of no width would say that the mean is known, where it is the spread that is not.
+  group.half_width = HalfWidth(drawn);
   if (const std::optional<int> needed = DrawsNeeded(drawn)) {
     const int64_t pairs_needed = (int64_t{*needed} * group.pairs + group.draws - 1) / group.draws;
     group.needed = static_cast<int>(std::min<int64_t>(pairs_needed, kMostPairsNeeded + 1));

@@ -35,7 +35,7 @@ struct PairedGroup {
   // pairs have one seed, or seeds are what is compared, a task's.
   int draws = 0;
   bool of_one_seed = false;  // So its draws are tasks. Not where seeds are compared.
-  // Where there are two draws at least: half the width of the interval that has the true mean in 95 of 100 cases, by Student's distribution.
+  // Where there are two draws at least, not all the same: half the width of the interval that has the true mean in 95 of 100 cases, by Student's distribution.
   std::optional<double> half_width;
   // As PairedP() has it; nothing of one draw.
   std::optional<double> p;

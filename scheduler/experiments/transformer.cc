@@ -88,7 +88,7 @@ void CheckLengths(std::string_view field, const Lengths& lengths, int most, Chec
   std::set<int> seen;
   for (const int length : lengths) {
     checks.Range(field, length, 1, kMaxLength);
-    if (!seen.insert(length).second) checks.Refuse(fmt::format("{}: {} is there twice", field, length));
+    if (!seen.insert(length).second) checks.Refuse(fmt::format("{}: {} is there twice\n  a list is one value; jobs of several lists are systems of a sweep, each with its own", field, length));
   }
 }
 

@@ -332,7 +332,8 @@ TEST_F(CompareTest, LengthsThatOnlyNamesAreAveragedForEachJob) {
   EXPECT_THAT(scheduler_.measurements_request.only(), ::testing::ElementsAre("length=21..24"));
   EXPECT_THAT(outcome.out, StartsWith("mine, plain and randomized: accuracy (%) averaged over length 21 to 24, by pairs of jobs\n"));
   EXPECT_THAT(outcome.out, HasSubstr("\n    2   50.0    75.0       +25.0"));
-  EXPECT_EQ(outcome.err, "note: only length 21 to 24: of each job the mean over the 2 of them that it has values at\n");
+  EXPECT_EQ(outcome.err, "note: only length 21 to 24: of each job the mean over the 2 of them that it has values at\n"
+                         "note: where the draws of a row all differ by the same, how much others would differ is not known: it has no interval\n");
   const nlohmann::json document = nlohmann::json::parse(Compared({"--only", "length=21..24", "-o", "json"}).out);
   EXPECT_TRUE(document["length"].is_null()) << "0 is over all lengths";
   EXPECT_EQ(document["only"], nlohmann::json::array({"length=21..24"}));

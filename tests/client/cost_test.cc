@@ -107,7 +107,7 @@ TEST_F(CostTest, ByAnAxisThereIsARowForEachOfItsValuesAndOneForAll) {
 
 TEST_F(CostTest, WhatIsNotCountedOrNotDoneIsSaid) {
   scheduler_.sweep.mutable_spec()->add_inputs()->set_name("weights");
-  EXPECT_EQ(Run({"cost", "last"}).err, "note: jobs that make inputs are not counted here\n");
+  EXPECT_EQ(Run({"cost", "last"}).err, "note: jobs that make inputs are counted here where they are the sweep's own alone\n");
 
   // The scheduler's clock says 1,800,000,000.
   scheduler_.sweep.clear_spec();

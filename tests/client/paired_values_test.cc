@@ -67,9 +67,11 @@ TEST_F(PairedValuesTest, OnePairHasNoInterval) {
   EXPECT_EQ(Values().Groups({})[0].difference, 0.25);
 }
 
-TEST_F(PairedValuesTest, PairsThatDifferAlikeHaveAnIntervalOfNoWidth) {
+// As much as of one pair is known of their spread.
+TEST_F(PairedValuesTest, PairsThatDifferAlikeHaveNoInterval) {
   for (int seed = 0; seed < 3; ++seed) Add({.seed = seed}, seed, seed + 0.5);
-  EXPECT_EQ(Values().Groups({})[0].half_width, 0);
+  EXPECT_FALSE(Values().Groups({})[0].half_width.has_value());
+  EXPECT_EQ(Values().Groups({})[0].difference, 0.5);
   EXPECT_FALSE(Values().Groups({})[0].p.has_value());
   EXPECT_FALSE(Values().Groups({})[0].needed.has_value());
 }
@@ -78,7 +80,7 @@ TEST_F(PairedValuesTest, RoundingIsNoDifferenceBetweenPairs) {
   Add({.seed = 0}, 0.1, 0.2);
   Add({.seed = 1}, 0.7, 0.8);
   ASSERT_NE(0.2 - 0.1, 0.8 - 0.7);
-  EXPECT_EQ(Values().Groups({})[0].half_width, 0);
+  EXPECT_FALSE(Values().Groups({})[0].half_width.has_value());
   EXPECT_FALSE(Values().Groups({})[0].p.has_value()) << "what rounding leaves is no spread";
 }
 
