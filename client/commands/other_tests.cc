@@ -54,8 +54,8 @@ std::string TestsAloneDiffer(const v1::Sweep& other, const v1::Evaluation& ours,
   std::set<std::string> fields = FieldsThatDiffer(one, two);
   fields.merge(FieldsThatDiffer(two, one));
   return fmt::format("with the evaluation of sweep {} {}, {} of these {} {} done: they differ in {}, and tests are part of a job, so what is tested otherwise is trained again; "
-                     "docs/reference/sweep-files.md, 'inputs', tells how to test weights that are there",
-                     ShortId(other.id()), Printable(other.name()), Thousands(done), Count(jobs, "job"), done == 1 ? "is" : "are", Printable(Join({fields.begin(), fields.end()}, ", ")));
+                     "'longreach spec {} --tests' is a file that tests the weights that are there",
+                     ShortId(other.id()), Printable(other.name()), Thousands(done), Count(jobs, "job"), done == 1 ? "is" : "are", Printable(Join({fields.begin(), fields.end()}, ", ")), ShortId(other.id()));
 }
 
 void SayWhereTestsAloneDiffer(Session& session, Connection& connection, const v1::SweepSpec& sweep, const v1::Plan& plan, const std::string& own) {

@@ -17,6 +17,7 @@
 #include "client/spec/joined_sweeps.h"
 #include "client/spec/spec_reader.h"
 #include "client/spec/sweep_writer.h"
+#include "client/spec/tests_of_sweep.h"
 #include "proto/base/names.h"
 #include "proto/base/text.h"
 
@@ -46,14 +47,18 @@ class Spec final : public Command {
                 "would have the same job one has it, as a note says. The scheduler is asked whether it would take the sweep: what is printed it takes.\n"
                 "The file has the sweep's table, too, but for its title, which may tell of what --set changes. 'longreach run', 'plan' and\n"
                 "'submit' take it as /dev/stdin.\n"
+                "With --tests the file's sweep trains nothing: its jobs begin with the weights that jobs of the sweep have, and are tested as --set\n"
+                "says ('evaluation.lengths'). Jobs that have not been trained yet are trained first.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
             .examples = "longreach spec last\n"
                         "longreach spec rope alibi --name both >both.yaml\n"
-                        "longreach spec last --name more-seeds | longreach run /dev/stdin --set seed=0..9"};
+                        "longreach spec last --name more-seeds | longreach run /dev/stdin --set seed=0..9\n"
+                        "longreach spec last --tests | longreach run /dev/stdin --set evaluation.lengths=600..1000:100"};
   }
   void AddOptions(CLI::App& app) override {
     AddSweepsArgument(app, sweeps_);
     app.add_option("--name", name_, "The sweep's name in the file [its own; of several sweeps all of theirs, with '_' between them]")->type_name("NAME");
+    app.add_flag("--tests", tests_, "A sweep that tests the weights of that sweep's jobs, NAME-tests");
   }
 
   absl::StatusOr<int> Run(Session& session) override {
@@ -70,6 +75,7 @@ class Spec final : public Command {
     if (sweeps.size() > 1) {
       ASSIGN_OR_RETURN(file, Joined(session, *connection, sweeps, name));
     }
+    if (tests_) file = FileOf(TestsOfSweep(file.spec), sweeps.front());
     if (sweeps.front().has_table_trouble()) {
       session.Say(fmt::format("note: the table that sweep '{}' was submitted with cannot be read ({})", Printable(sweeps.front().name()),
                               Printable(sweeps.front().table_trouble())));
@@ -95,8 +101,8 @@ class Spec final : public Command {
     if (!name_.empty()) return name_;
     std::vector<std::string> names;
     for (const v1::Sweep& sweep : sweeps) names.push_back(sweep.name());
-    std::string name = Join(names, "_");
-    if (sweeps.size() > 1 && name.size() > kMaxNameBytes) {
+    std::string name = Join(names, "_") + (tests_ ? "-tests" : "");
+    if ((sweeps.size() > 1 || tests_) && name.size() > kMaxNameBytes) {
       return UsageError(fmt::format("'{}' would be the sweep's name, and has {} characters; at most {}", Printable(name), name.size(), kMaxNameBytes),
                         "give it another one with --name");
     }
@@ -164,6 +170,7 @@ class Spec final : public Command {
 
   std::vector<std::string> sweeps_;
   std::string name_;
+  bool tests_ = false;
 };
 
 }  // namespace

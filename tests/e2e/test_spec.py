@@ -138,3 +138,24 @@ def test_a_joined_sweep_has_the_results_that_are_there(home):
         return sorted(tuple(row.items()) for row in csv.DictReader(io.StringIO(printed.out)))
 
     assert values("both") == sorted(values("first") + values("later"))
+
+
+@harness.needs_worker
+def test_what_is_trained_is_tested_further_without_training_it_again(home):
+    store = home.path / "further.db"
+    here = ("--store", store)
+    ran = run_cli(home, "run", "/dev/stdin", *here, "--threads", "1", "--set", "task=reverse_string", "--set", "learning_rate=1e-4", stdin=FIRST)
+    assert ran.code == 0, ran
+    again = run_cli(home, "plan", "/dev/stdin", *here, "--set", "task=reverse_string", "--set", "learning_rate=1e-4", "--set", "evaluation.lengths=9,20", stdin=FIRST)
+    sweep = run_cli(home, "sweeps", *here, "-o", "json").json()["sweeps"][0]["id"]
+    assert f"'longreach spec {sweep[:8]} --tests' is a file that tests the weights that are there" in again.err, again
+
+    tests = run_cli(home, "spec", "first", "--tests", *here)
+    assert tests.code == 0, tests
+    ran = run_cli(home, "run", "/dev/stdin", *here, "--threads", "1", "--set", "evaluation.lengths=9,20", stdin=tests.out)
+    assert ran.code == 0 and "no job here uses" not in ran.err, ran
+    harness.check_ledger(home, str(store))
+    assert query(store, "SELECT steps > 0, count(*) FROM jobs GROUP BY 1 ORDER BY 1") == [(0, 4), (1, 4)]
+    values = "SELECT j.encoding, j.seed, m.value FROM jobs AS j JOIN measurements AS m ON m.job = j.num WHERE (j.steps > 0) = ? AND m.length = ? AND m.metric = 'loss' ORDER BY 1, 2"
+    # At a length that both test they have the same values.
+    assert query(store, values, 1, 9) == query(store, values, 0, 9) and len(query(store, values, 0, 20)) == 4
