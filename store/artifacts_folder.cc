@@ -125,6 +125,13 @@ absl::StatusOr<ArtifactsFolder> FindFolder(const std::filesystem::path& given, c
                                                      folder.path.string(), owner.string(), store.string(),
                                                      has_note ? fmt::format(", or remove '{}' if that is wrong", (folder.path / kNote).string()) : ""));
   }
+  // What is half-written is removed from it, under names that others have, too: "tmp".
+  if (!given.empty() && !folder.beside && !has_note) {
+    if (const std::string foreign = ArtifactFiles::ForeignIn(folder.path); !foreign.empty()) {
+      return absl::FailedPreconditionError(fmt::format("the folder '{}' is no artifacts folder: it has '{}', which is none of a store's; name a new or an empty one with --artifacts",
+                                                       folder.path.string(), foreign));
+    }
+  }
   // The files of a store that is gone count: a new store would come to need some of them, and remove them when it does not any more.
   if (db == nullptr && ArtifactFiles::OfOtherStore(folder.path)->HasAny()) {
     return absl::FailedPreconditionError(fmt::format("there is no store '{}', but files of one in its artifacts folder '{}'; if that store was moved, move the folder too "

@@ -20,7 +20,7 @@ std::filesystem::path FolderBeside(const std::filesystem::path& store);
 // The folder for `store`, whose file may not be there yet: `given`; if that is empty, what the store says in its row (schema 8), or FILE.artifacts
 // beside it. A folder that the row names and that is away, or is another store's by now, gives way to one beside that is this store's own by its
 // note: it moved with the file. `db`: the store, which may be of an older version; null: it is new. Nothing is written.
-// FAILED_PRECONDITION: another store's folder; a folder of files for a new store; no folder where the row says.
+// FAILED_PRECONDITION: another store's folder; one with other things in it, where it is given and is nobody's; a folder of files for a new store; no folder where the row says.
 absl::StatusOr<ArtifactsFolder> FindFolder(const std::filesystem::path& given, const std::filesystem::path& store, sql::Connection* db);
 
 // FAILED_PRECONDITION: the folder is empty, or away though the store says that it is there, and the store names files in it.

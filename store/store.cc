@@ -46,6 +46,19 @@ absl::Status ToldOfOriginal(const absl::Status& status, const std::filesystem::p
   return absl::Status(status.code(), text);
 }
 
+// Where links lead, also to a file that is not there yet: SQLite makes that one, and the lock and the folder of artifacts are to be beside it from the
+// beginning. weakly_canonical() stops at such a link.
+std::filesystem::path BehindLinks(std::filesystem::path file) {
+  constexpr int kMostLinks = 40;  // As the kernel has it; what goes on for ever is refused by whoever opens it.
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(std::filesystem::symlink_status(file, error)); ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(file, error);
+    if (error) break;
+    file = target.is_absolute() ? target : file.parent_path() / target;
+  }
+  return file;
+}
+
 }  // namespace
 
 Snapshot::Snapshot(Store* store, std::unique_ptr<sql::Connection> connection)
@@ -66,7 +79,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
     store->file_ = store->temporary_folder_ / "store.db";
   } else {
     std::error_code error;
-    store->file_ = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+    store->file_ = std::filesystem::weakly_canonical(BehindLinks(std::filesystem::absolute(file, error)), error);
     if (error || file.empty()) return absl::InvalidArgumentError(fmt::format("'{}' is not a file's name", file));
   }
   RETURN_IF_ERROR(RefuseWhatIsNoDatabase(store->file_));

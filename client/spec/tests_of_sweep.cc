@@ -29,6 +29,7 @@ v1::SweepSpec TestsOfPart(const v1::SweepSpec& whole) {
   tests.clear_training();
   tests.mutable_training()->set_steps(0);
   if (GoesByTrainedLengths(whole)) *tests.mutable_training()->mutable_lengths() = whole.training().lengths();
+  if (whole.training().scale_bound() == "relu") tests.mutable_training()->set_scale_bound("relu");  // A part of the forward pass.
   tests.clear_inputs();
   v1::Input& weights = *tests.add_inputs();
   weights.set_name("weights");

@@ -358,7 +358,8 @@ std::vector<Engine::CallPtr> Engine::CarryLocked(const Effects& effects, Memory&
     ++memory.epoch;
     forget_leasing_ = true;
     for (auto& [id, worker] : memory.workers) {
-      if (!worker.held || RoomOf(worker.held->request).IsNone()) continue;
+      // One without room is given nothing, but what it was told that it is not given may be another thing now.
+      if (!worker.held || (RoomOf(worker.held->request).IsNone() && !worker.refused)) continue;
       woken.push_back(Release(id, worker, memory));
     }
   }

@@ -1,3 +1,4 @@
+#include "scheduler/service/file_id.h"
 #include "scheduler/service/server.h"
 
 #include <algorithm>
@@ -157,6 +158,7 @@ struct Server::Parts {
   std::string address;   // As it says in its first line.
   std::string found_at;  // As who finds the store is told.
   std::filesystem::path socket;
+  std::optional<FileId> own_socket;  // What it stands for, as long as it is ours.
 };
 
 // What happens is told in the log, a program is told of some of it, or both.
@@ -318,6 +320,7 @@ absl::Status Server::Parts::Listen(const ListenAddress& at, const std::shared_pt
   }
   listener->Start(*acceptor);
   socket = at.socket;
+  own_socket = FileIdentity(socket);
   address = socket.empty() ? fmt::format("{}:{}", at.text.substr(0, at.text.rfind(':')), port) : at.text;
   found_at = FoundAt(at, port);
   return absl::OkStatus();
@@ -373,8 +376,9 @@ Server::~Server() {
   if (parts_->events != nullptr) parts_->events->Close(parts_->store->writer_connection());
   if (parts_->notifier != nullptr) parts_->notifier->Stop();
   if (parts_->log_events) parts_->Log("ended");
+  // Another scheduler may listen there by now: to it one that takes no more connections looks like one that is gone.
   std::error_code ignored;
-  if (!parts_->socket.empty()) std::filesystem::remove(parts_->socket, ignored);
+  if (!parts_->socket.empty() && FileIdentity(parts_->socket) == parts_->own_socket) std::filesystem::remove(parts_->socket, ignored);
 }
 
 const std::string& Server::address() const { return parts_->address; }

@@ -81,6 +81,19 @@ TEST(TestsOfSweepTest, AttentionThatGoesByTrainedLengthsKnowsThem) {
   EXPECT_THAT(MakersOfTests(sweep, {"evaluation.lengths=300"}), UnorderedElementsAreArray(JobIds(sweep)));
 }
 
+TEST(TestsOfSweepTest, HeadScalesThatWereTunedUnderABoundInTheModelAreTestedUnderIt) {
+  const v1::SweepSpec sweep = SweepOfText(R"(
+name: tuned
+experiment: llama
+data: words
+axes: {task: bytes, encoding: none, learning_rate: 0.1, seed: 0}
+training: {trainable: head_scales, scale_bound: relu, steps: 10, weight_decay: 0}
+evaluation: {lengths: 256}
+inputs: [{name: weights, artifact: weights, from: {training: {steps: 100}}}]
+)");
+  EXPECT_THAT(MakersOfTests(sweep, {"evaluation.lengths=512"}), UnorderedElementsAreArray(JobIds(sweep)));
+}
+
 constexpr const char* kSystems = R"(
 name: systems
 experiment: algorithmic

@@ -142,21 +142,26 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     assert document["settings"] == ["seed", "training.steps"] and document["metric"] == "accuracy"
     ids = {row[0]: row[1] for row in query(scheduler.store, "SELECT name, id FROM sweeps")}
     assert document["sides"] == [{"sweep": ids[name], "name": name, "choice": ""} for name in ("before", "after")] and document["only"] == []
-    assert document["notes"][-1:] == ["4 jobs of after without a partner"] and len(document["notes"]) < 3
+    # So few updates may make all of them differ by the same.
+    notes = [note for note in document["notes"] if "it has no interval" not in note]
+    assert notes[-1:] == ["4 jobs of after without a partner"] and len(notes) < 3
     # A row's draws are its two seeds: Student's distribution has one degree of freedom.
     for row, of_task in zip(document["rows"], [*sorted(differences.items()), (None, sum(differences.values(), []))], strict=True):
         task, values = of_task
         of_seeds = [statistics.mean(value for seed, value in values if seed == which) for which in sorted({seed for seed, _ in values})]
         mean, width = statistics.mean(of_seeds), 12.7062047 * statistics.stdev(of_seeds) / 2 ** 0.5
         assert row["task"] == task and row["pairs"] == len(values) and row["draws"] == 2
-        assert [row["difference"], row["low"], row["high"]] == pytest.approx([mean, mean - width, mean + width], abs=1e-6)
+        assert row["difference"] == pytest.approx(mean, abs=1e-6)
         assert row["second"] - row["first"] == pytest.approx(mean, abs=1e-9)
+        if statistics.stdev(of_seeds) < 1e-9:  # Of so few tests both may differ by the same.
+            assert [row[name] for name in ("low", "high", "p", "needed")] == [None] * 4, row
+            continue
+        assert [row["low"], row["high"]] == pytest.approx([mean - width, mean + width], abs=1e-6)
         holds_zero = row["low"] <= 0 <= row["high"]
         assert (row["needed"] is None or row["needed"] > row["pairs"]) if holds_zero else row["needed"] is None
-        if statistics.stdev(of_seeds) > 1e-9:
-            assert (row["p"] > 0.05) == holds_zero
-            # The distribution function of one degree of freedom has a closed form.
-            assert row["p"] == pytest.approx(1 - 2 / math.pi * math.atan(abs(mean) / statistics.stdev(of_seeds) * 2 ** 0.5), abs=1e-9)
+        assert (row["p"] > 0.05) == holds_zero
+        # The distribution function of one degree of freedom has a closed form.
+        assert row["p"] == pytest.approx(1 - 2 / math.pi * math.atan(abs(mean) / statistics.stdev(of_seeds) * 2 ** 0.5), abs=1e-9)
     corrected, ascending = 0, sorted((row["p"], row["p_holm"]) for row in document["rows"] if row["p"] is not None)
     for rank, (p, p_holm) in enumerate(ascending):
         corrected = max(corrected, min(1, (len(ascending) - rank) * p))
@@ -164,7 +169,7 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
 
     shown = run_cli(home, "compare", "before", "after", scheduler=scheduler)
     assert shown.code == 0 and "they differ in seed, training.steps" in shown.out, shown
-    assert shown.err.endswith("note: 4 jobs of after without a partner\n")
+    assert "note: 4 jobs of after without a partner\n" in shown.err, shown
     assert ("*" in shown.out) == ("note: *: the difference holds when corrected for" in shown.err), shown
     by_rate = run_cli(home, "compare", "before", "slower", "--by", "learning_rate", "-o", "json", scheduler=scheduler)
     assert by_rate.code == 2 and "--by learning_rate: in that the sweeps differ, 0.001 and 0.0001" in by_rate.err, by_rate

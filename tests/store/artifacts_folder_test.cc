@@ -51,6 +51,47 @@ TEST_F(ArtifactsFolderTest, IsFoundAgainByWhoeverDoesNotNameIt) {
   EXPECT_FALSE(std::filesystem::exists(file_.string() + ".artifacts"));
 }
 
+// What is half-written is removed from it, under names that others have, too.
+TEST_F(ArtifactsFolderTest, AFolderOfSomebodyElseIsRefusedAndNothingInItIsTouched) {
+  for (const char* theirs : {"tmp/thesis.tex", "inbox/letter", "thesis.tex", "papers/one.pdf"}) {
+    TemporaryFolder somewhere;
+    const std::filesystem::path folder = std::filesystem::canonical(somewhere.path()), named = folder / theirs;
+    std::filesystem::create_directories(named.parent_path());
+    std::ofstream(named) << "years of work";
+    for (const std::filesystem::path& store : {file_, somewhere / "new.db"}) {  // One that is there, and one that is not; the latter makes the folder have it.
+      const absl::Status refused = Store::Open(store, {.artifacts = folder}).status();
+      EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << theirs;
+      EXPECT_THAT(std::string(refused.message()), HasSubstr("is no artifacts folder: it has '")) << theirs;
+    }
+    EXPECT_TRUE(std::filesystem::exists(named)) << theirs;
+    EXPECT_EQ(FolderOf(file_), big_) << "the store stays with its own";
+  }
+  // An empty disk has this one.
+  TemporaryFolder disk;
+  std::filesystem::create_directory(disk / "lost+found");
+  EXPECT_OK(Store::Open(folder_ / "on_disk.db", {.artifacts = disk.path()}).status());
+}
+
+TEST_F(ArtifactsFolderTest, WhatIsHalfWrittenGoesAndWhatHasNoNameOfOursStays) {
+  for (const char* name : {"tmp/123-4", "tmp/notes", "inbox/7-0", "inbox/a.letter"}) std::ofstream(big_ / name) << "text";
+  EXPECT_EQ(FolderOf(file_), big_);
+  EXPECT_FALSE(std::filesystem::exists(big_ / "tmp/123-4"));
+  EXPECT_FALSE(std::filesystem::exists(big_ / "inbox/7-0"));
+  EXPECT_TRUE(std::filesystem::exists(big_ / "tmp/notes"));
+  EXPECT_TRUE(std::filesystem::exists(big_ / "inbox/a.letter"));
+}
+
+// Lock and folder are beside the file from its first start on, and not where the link is.
+TEST_F(ArtifactsFolderTest, AStoreThatIsMadeBehindALinkHasOneFolder) {
+  const std::filesystem::path disk = folder_ / "disk", link = folder_ / "link.db";
+  std::filesystem::create_directory(disk);
+  std::filesystem::create_symlink("disk/real.db", link);
+  const std::filesystem::path first = FolderOf(link);
+  EXPECT_EQ(first, std::filesystem::canonical(disk) / "real.db.artifacts");
+  EXPECT_EQ(FolderOf(link), first);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "link.db.artifacts"));
+}
+
 TEST_F(ArtifactsFolderTest, OneThatIsAwayIsNotReplacedByAnEmptyOne) {
   std::filesystem::rename(big_, folder_ / "moved");
 

@@ -4,6 +4,7 @@
 
 #include <system_error>
 
+#include "proto/base/text.h"
 #include "proto/base/utf8.h"
 #include "worker/agent/files.h"
 #include "worker/agent/left_checkpoint.h"
@@ -67,7 +68,10 @@ absl::StatusOr<std::shared_ptr<Attempt>> ReadFinished(const std::filesystem::pat
 std::vector<std::filesystem::path> RemoveUnfinished(const std::filesystem::path& attempts) {
   std::vector<std::filesystem::path> all, kept;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(attempts, ignored)) all.push_back(entry.path());
+  // Nothing else is ours.
+  for (const auto& entry : std::filesystem::directory_iterator(attempts, ignored)) {
+    if (ParseInteger(entry.path().filename().string()).has_value()) all.push_back(entry.path());
+  }
   for (const std::filesystem::path& folder : all) {
     if (std::filesystem::exists(folder / kName, ignored) || HasCheckpoint(folder)) kept.push_back(folder);
     else std::filesystem::remove_all(folder, ignored);

@@ -147,6 +147,18 @@ absl::StatusOr<int> Lock(const std::filesystem::path& folder, std::chrono::milli
       "the state folder {} is in use by another worker; give each worker its own with --state", folder.string()));
 }
 
+// A worker makes the lock first, and then the folders, in which it removes what it does not need: in somebody else's of these names it would remove theirs.
+absl::Status RefuseForeign(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::exists(folder / "lock", error) || std::filesystem::exists(folder / "id", error)) return absl::OkStatus();
+  for (const char* part : {"outbox", "cache", "attempts"}) {
+    if (!std::filesystem::is_directory(folder / part, error) || std::filesystem::is_empty(folder / part, error)) continue;
+    return absl::FailedPreconditionError(
+        fmt::format("{} is no worker's state folder: it has '{}' with something in it, and no 'id'; name a new or an empty one with --state", folder.string(), part));
+  }
+  return absl::OkStatus();
+}
+
 // Of what a start would open or make there, the first that is something else. Nothing is made where something is.
 absl::Status LookAtLockAndFolders(const std::filesystem::path& folder) {
   const absl::StatusOr<int> lock = OpenLock(folder / "lock", 0);
@@ -166,6 +178,7 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
   state.folder_ = folder;
   std::error_code unknown;  // Then it is none of ours.
   const bool was_there = std::filesystem::symlink_status(folder, unknown).type() != std::filesystem::file_type::not_found;
+  RETURN_IF_ERROR(RefuseForeign(folder));
   ASSIGN_OR_RETURN(state.lock_, Lock(folder, patience));
   state.is_new_ = !was_there && !std::filesystem::exists(folder / "id", unknown);
   RemoveUnfinished(state.attempts());
@@ -194,6 +207,7 @@ absl::Status StateFolder::Look(const std::filesystem::path& folder) {
   }
   if (::access(there.c_str(), W_OK | X_OK) == 0) {
     if (!is_there) return absl::OkStatus();
+    RETURN_IF_ERROR(RefuseForeign(folder));
     RETURN_IF_ERROR(LookAtLockAndFolders(folder));
     RETURN_IF_ERROR(ReadId(folder / "id").status());
     RETURN_IF_ERROR(ReadLastIncarnation(folder / "incarnation").status());

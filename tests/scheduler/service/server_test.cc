@@ -414,6 +414,21 @@ TEST_F(ServerTest, TheSocketOfAKilledSchedulerIsReplaced) {
   Call<v1::GetInfoResponse>(&v1::Longreach::Stub::GetInfo, v1::GetInfoRequest());
 }
 
+// While one ends, which may take a while, another takes its socket for that of one that is gone.
+TEST_F(ServerTest, ASocketThatIsAnothersByNowStays) {
+  const std::filesystem::path path = folder_ / "s.sock";
+  Start(Options());
+  std::filesystem::remove(path);
+  std::ofstream(path) << "another's";
+  server_.reset();
+  EXPECT_TRUE(std::filesystem::exists(path));
+  std::filesystem::remove(path);
+  Start(Options());
+  EXPECT_TRUE(std::filesystem::exists(path));
+  server_.reset();
+  EXPECT_FALSE(std::filesystem::exists(path)) << "its own goes with it";
+}
+
 TEST(RolesTest, EveryCallHasARole) {
   const auto* pool = google::protobuf::DescriptorPool::generated_pool();
   int calls = 0;

@@ -268,6 +268,7 @@ TEST(StateFolderTest, LetsGoOfWhatItKeptForLaterWhenTheDiskIsFull) {
 
 TEST(StateFolderTest, KeepsAttemptsThatLeftACheckpoint) {
   testing::TemporaryFolder folder;
+  { ASSERT_TRUE(StateFolder::Open(folder.path(), At(1)).ok()); }
   std::filesystem::create_directories(folder.path() / "attempts" / "9");
   std::ofstream(folder.path() / "attempts" / "9" / "checkpoint-3.safetensors") << "whatever it is";
   std::filesystem::create_directories(folder.path() / "attempts" / "10");
@@ -280,15 +281,36 @@ TEST(StateFolderTest, KeepsAttemptsThatLeftACheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(state->attempts() / "10"));
 }
 
-TEST(StateFolderTest, RemovesWhatEarlierAttemptsLeft) {
+TEST(StateFolderTest, RemovesWhatEarlierAttemptsLeftAndNothingElse) {
   testing::TemporaryFolder folder;
+  { ASSERT_TRUE(StateFolder::Open(folder.path(), At(1)).ok()); }
   std::filesystem::create_directories(folder.path() / "attempts" / "9");
   std::ofstream(folder.path() / "attempts" / "9" / "checkpoint") << "old";
+  std::filesystem::create_directories(folder.path() / "attempts" / "notes");
 
   const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
 
   ASSERT_TRUE(state.ok()) << state.status();
-  EXPECT_TRUE(std::filesystem::is_empty(state->attempts()));
+  EXPECT_FALSE(std::filesystem::exists(state->attempts() / "9"));
+  EXPECT_TRUE(std::filesystem::exists(state->attempts() / "notes"));
+}
+
+// A mistyped --state must not take somebody's files away.
+TEST(StateFolderTest, RefusesAFolderOfSomebodyElseAndTouchesNothing) {
+  for (const char* part : {"attempts", "outbox", "cache"}) {
+    testing::TemporaryFolder folder;
+    const std::filesystem::path theirs = folder.path() / part / "1";
+    std::filesystem::create_directories(theirs);
+    std::ofstream(theirs / "thesis.tex") << "years of work";
+
+    const absl::Status refused = StateFolder::Open(folder.path(), At(1)).status();
+
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << part;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(std::string("is no worker's state folder: it has '") + part + "' with something in it")) << part;
+    EXPECT_EQ(StateFolder::Look(folder.path()), refused) << part;
+    EXPECT_TRUE(std::filesystem::exists(theirs / "thesis.tex")) << part;
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "lock")) << part;
+  }
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ TEST_F(SequencesTest, WeightsOfOutputsWithEndsDoNotGoOnWithoutAndAreToldSo) {
   RecordingObserver observer;
   const absl::Status refused = Train(request, observer).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("were trained on outputs with ends, and this job's data set has none\n  they go on with outputs of one kind alone"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("were trained on outputs with ends, and this job's data set has none\n  they go on with a data set whose outputs have ends, too"));
 }
 
 TEST_F(SequencesTest, WhatTheDataSetLacksIsRefusedWithTheFieldBeforeAnythingIsTrained) {

@@ -427,7 +427,7 @@ absl::Status CheckSymbols(const SafetensorsFile& file, const PairShape* pairs) {
   const auto head = file.entries().find("param/out.b");
   if (head == file.entries().end() || head->second.shape.empty() || head->second.shape.back() == pairs->Classes()) return absl::OkStatus();
   return absl::InvalidArgumentError(Text("were trained on outputs ", pairs->ends ? "without ends, and this job's data set has ends" : "with ends, and this job's data set has none",
-                                         "\n  they go on with outputs of one kind alone: all of them as long for inputs as long, or none"));
+                                         "\n  they go on with a data set ", pairs->ends ? "where all outputs of inputs of one length are of one length" : "whose outputs have ends, too"));
 }
 
 }  // namespace
