@@ -215,25 +215,6 @@ bool ArtifactFiles::IsUnfinishedName(std::string_view text) {
   return dash != text.npos && is_number(text.substr(0, dash)) && is_number(text.substr(dash + 1));
 }
 
-std::string ArtifactFiles::ForeignIn(const std::filesystem::path& folder) {
-  const auto is_of_hashes = [](const std::string& name) { return name.size() == 2 && std::ranges::all_of(name, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }); };
-  bool has_files = false;
-  std::string foreign;
-  for (const std::filesystem::path& entry : EntriesOf(folder)) {
-    const std::string name = entry.filename().string();
-    if (is_of_hashes(name)) has_files = true;
-    else if (name != "tmp" && name != "inbox" && name != "lost+found") foreign = name;
-  }
-  if (!foreign.empty() || has_files) return foreign;
-  // Nothing but these two: others have such folders, too.
-  for (const std::filesystem::path& entry : EntriesOf(folder / "tmp")) {
-    const std::string name = entry.filename().string();
-    if (!IsUnfinishedName(name) && !IsSha256(name)) return (entry.parent_path().filename() / name).string();
-  }
-  for (const std::filesystem::path& entry : EntriesOf(folder / "inbox")) return (entry.parent_path().filename() / entry.filename()).string();
-  return "";
-}
-
 absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(const std::filesystem::path& folder) {
   std::error_code error;
   const std::filesystem::path temporary = folder / "tmp";

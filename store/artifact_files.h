@@ -92,8 +92,8 @@ class ArtifactWriter {
 
 class ArtifactFiles {
  public:
-  // The first thing in a folder that no folder of artifacts has; empty: there is none, or no folder.
-  static std::string ForeignIn(const std::filesystem::path& folder);
+  // Of what is half-written: process and number.
+  static bool IsUnfinishedName(std::string_view text);
   // Makes the folder if it is not there, and removes what an earlier process left half-written; what it left unsettled stays, and what has no name of ours.
   static absl::StatusOr<std::unique_ptr<ArtifactFiles>> Open(const std::filesystem::path& folder);
 
@@ -147,9 +147,6 @@ class ArtifactFiles {
   absl::StatusOr<bool> MoveAside(std::string_view sha256);
 
  private:
-  // Of what is half-written: process and number.
-  static bool IsUnfinishedName(std::string_view text);
-
   friend class ArtifactReader;
   friend class ArtifactWriter;
   friend class Pin;

@@ -1,12 +1,16 @@
 #include "store/artifacts_folder.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "proto/base/sha256.h"
 #include "proto/base/shell_word.h"
 #include "store/artifact_files.h"
 #include "store/database_file.h"
@@ -31,6 +35,29 @@ std::filesystem::path Real(std::filesystem::path folder) {
 bool IsFolder(const std::filesystem::path& path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error);
+}
+
+std::vector<std::string> NamesIn(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) names.push_back(entry->path().filename().string());
+  return names;
+}
+
+// The first thing in a folder that no folder of artifacts has; empty: there is none, or no folder.
+std::string ForeignIn(const std::filesystem::path& folder) {
+  const auto is_of_hashes = [](const std::string& name) { return name.size() == 2 && name.find_first_not_of("0123456789abcdef") == name.npos; };
+  const std::vector<std::string> names = NamesIn(folder);
+  for (const std::string& name : names) {
+    if (!is_of_hashes(name) && name != "tmp" && name != "inbox" && name != "lost+found") return name;
+  }
+  if (std::ranges::any_of(names, is_of_hashes)) return "";
+  // Nothing but these: others have folders of such names, too.
+  for (const std::string& name : NamesIn(folder / "tmp")) {
+    if (!ArtifactFiles::IsUnfinishedName(name) && !IsSha256(name)) return "tmp/" + name;
+  }
+  for (const std::string& name : NamesIn(folder / "inbox")) return "inbox/" + name;
+  return "";
 }
 
 // What a note says: three lines.
@@ -127,7 +154,7 @@ absl::StatusOr<ArtifactsFolder> FindFolder(const std::filesystem::path& given, c
   }
   // What is half-written is removed from it, under names that others have, too: "tmp".
   if (!given.empty() && !folder.beside && !has_note) {
-    if (const std::string foreign = ArtifactFiles::ForeignIn(folder.path); !foreign.empty()) {
+    if (const std::string foreign = ForeignIn(folder.path); !foreign.empty()) {
       return absl::FailedPreconditionError(fmt::format("the folder '{}' is no artifacts folder: it has '{}', which is none of a store's; name a new or an empty one with --artifacts",
                                                        folder.path.string(), foreign));
     }
