@@ -46,12 +46,12 @@ absl::Status ToldOfOriginal(const absl::Status& status, const std::filesystem::p
   return absl::Status(status.code(), text);
 }
 
-// Where links lead, also to a file that is not there yet: SQLite makes that one, and the lock and the folder of artifacts are to be beside it from the
-// beginning. weakly_canonical() stops at such a link.
+// Where links to nothing lead: SQLite makes the file there, and the lock and the folder of artifacts are to be beside it from the beginning.
+// weakly_canonical() stops at such a link.
 std::filesystem::path BehindLinks(std::filesystem::path file) {
   constexpr int kMostLinks = 40;  // As the kernel has it; what goes on for ever is refused by whoever opens it.
   std::error_code error;
-  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(std::filesystem::symlink_status(file, error)); ++i) {
+  for (int i = 0; i < kMostLinks && !std::filesystem::exists(file, error) && std::filesystem::is_symlink(std::filesystem::symlink_status(file, error)); ++i) {
     const std::filesystem::path target = std::filesystem::read_symlink(file, error);
     if (error) break;
     file = target.is_absolute() ? target : file.parent_path() / target;

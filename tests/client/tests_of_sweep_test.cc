@@ -87,9 +87,9 @@ name: tuned
 experiment: llama
 data: words
 axes: {task: bytes, encoding: none, learning_rate: 0.1, seed: 0}
-training: {trainable: head_scales, scale_bound: relu, steps: 10, weight_decay: 0}
+training: {trainable: head_scales, scale_bound: relu, steps: 10, warmup_steps: 1, weight_decay: 0}
 evaluation: {lengths: 256}
-inputs: [{name: weights, artifact: weights, from: {training: {steps: 100}}}]
+inputs: [{name: weights, artifact: weights, from: {training: {steps: 100, warmup_steps: 1}}}]
 )");
   EXPECT_THAT(MakersOfTests(sweep, {"evaluation.lengths=512"}), UnorderedElementsAreArray(JobIds(sweep)));
 }

@@ -20,9 +20,13 @@ inline std::string CheckpointOf(int step, const std::string& jobs, const std::st
   return length + header + payload;
 }
 
+// In a state folder. One of an attempt, STATE/attempts/NUMBER/NAME, has the lock beside it that every worker makes first: without it the folder would be taken for
+// somebody else's.
 inline void LeaveFile(const std::filesystem::path& file, const std::string& bytes) {
   std::filesystem::create_directories(file.parent_path());
   std::ofstream(file, std::ios::binary) << bytes;
+  const std::filesystem::path attempts = file.parent_path().parent_path();
+  if (attempts.filename() == "attempts") std::ofstream(attempts.parent_path() / "lock", std::ios::app);
 }
 
 }  // namespace longreach::agent
